@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The kernel's structures, only with the fields we read. Names are the kernel's; offsets come from
+ * the running kernel's BTF at load (CO-RE), so order and gaps here mean nothing. A field that some
+ * supported kernel lacks stands in a flavour (NAME___why) with the kernel commit beside it. */
+#pragma once
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct list_head {
+  struct list_head *next, *prev;
+};
+
+struct hlist_node {
+  struct hlist_node *next, **pprev;
+};
+
+struct hlist_head {
+  struct hlist_node *first;
+};
+
+/* ---- tasks ---- */
+
+struct sched_info {
+  unsigned long long run_delay;
+  unsigned long long last_queued;
+};
+
+struct rq {
+  u64 clock;
+};
+
+struct cfs_rq {
+  struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
+struct sched_entity {
+  u64 sum_exec_runtime;
+  struct cfs_rq *cfs_rq; /* set for tasks of every class: set_task_rq() */
+};
+
+struct cfs_bandwidth {
+  u64 quota; /* ~0: none */
+  u64 throttled_time;
+};
+
+struct task_group {
+  struct task_group *parent;
+  struct cfs_bandwidth cfs_bandwidth;
+};
+
+struct pid_namespace {
+  unsigned int level;
+};
+
+struct upid {
+  int nr;
+};
+
+struct pid {
+  struct upid numbers[1];
+};
+
+typedef struct {
+  int counter;
+} atomic_t;
+
+struct signal_struct {
+  atomic_t live; /* threads that have not begun to exit */
+  int group_exit_code;
+  unsigned int flags;
+  unsigned long maxrss; /* pages */
+  unsigned long min_flt, maj_flt;
+};
+
+struct mm_struct {
+  struct {
+    unsigned long arg_start, arg_end;
+  };
+};
+
+struct thread_info {
+  u32 status; /* x86: TS_COMPAT */
+  u32 preempt_count; /* not x86 */
+};
+
+struct fs_struct;
+struct files_struct;
+struct css_set;
+
+struct task_struct {
+  struct thread_info thread_info;
+  unsigned int __state; /* `state` before 5.14, see task_state() */
+  unsigned int flags;
+  int on_rq;
+  int on_cpu;
+  int exit_code;
+  int pid, tgid;
+  unsigned in_iowait : 1;
+  struct sched_entity se;
+  struct sched_info sched_info;
+  struct task_group *sched_task_group;
+  struct task_struct *group_leader;
+  struct task_struct *real_parent;
+  struct signal_struct *signal;
+  struct mm_struct *mm;
+  struct fs_struct *fs;
+  struct files_struct *files;
+  struct css_set *cgroups;
+  u64 utime, stime;
+  u64 start_time;
+  unsigned long nvcsw, nivcsw;
+  unsigned long min_flt, maj_flt;
+  char comm[16];
+};
+
+/* 2f064a59a11f ("sched: Change task_struct::state"), 5.14 */
+struct task_struct___before_5_14 {
+  long state;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+  struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+  struct bpf_iter_meta *meta;
+  struct task_struct *task;
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+  unsigned long di, si, dx, r10, r8;
+  unsigned long orig_ax; /* number of the system call, -1 outside of one */
+  unsigned long ip, sp;
+};
+#define REGS_SYSCALL(r) ((long)(r)->orig_ax)
+#define REGS_ARG1(r) ((r)->di)
+#define REGS_ARG2(r) ((r)->si)
+#define REGS_ARG3(r) ((r)->dx)
+#define REGS_IP(r) ((r)->ip)
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+  u64 regs[31];
+  u64 sp, pc;
+};
+struct pt_regs {
+  struct user_pt_regs user_regs;
+  u64 orig_x0;
+  s32 syscallno; /* -1 (NO_SYSCALL) outside of one */
+};
+#define REGS_SYSCALL(r) ((long)(r)->syscallno)
+#define REGS_ARG1(r) ((r)->orig_x0)
+#define REGS_ARG2(r) ((r)->user_regs.regs[1])
+#define REGS_ARG3(r) ((r)->user_regs.regs[2])
+#define REGS_IP(r) ((r)->user_regs.pc)
+#endif
+
+/* ---- files ---- */
+
+struct qstr {
+  u32 len;
+  const unsigned char *name;
+};
+
+struct super_block {
+  u32 s_dev;
+  unsigned long s_magic;
+};
+
+struct inode {
+  unsigned short i_mode;
+  u32 i_rdev;
+  unsigned long i_ino;
+  struct super_block *i_sb;
+  struct hlist_head i_dentry;
+};
+
+struct dentry {
+  struct dentry *d_parent;
+  struct qstr d_name;
+  struct inode *d_inode;
+  union {
+    struct hlist_node d_alias;
+  } d_u;
+};
+
+struct vfsmount {
+  struct dentry *mnt_root;
+};
+
+struct mount {
+  struct mount *mnt_parent;
+  struct dentry *mnt_mountpoint;
+  struct vfsmount mnt;
+};
+
+struct path {
+  struct vfsmount *mnt;
+  struct dentry *dentry;
+};
+
+struct file {
+  struct path f_path;
+  struct inode *f_inode;
+  void *private_data;
+};
+
+struct fdtable {
+  unsigned int max_fds;
+  struct file **fd;
+};
+
+struct files_struct {
+  struct fdtable *fdt;
+};
+
+struct fs_struct {
+  struct path root;
+};
+
+/* ---- sockets ---- */
+
+struct in6_addr {
+  union {
+    u8 u6_addr8[16];
+  } in6_u;
+};
+
+struct sock_common {
+  unsigned short skc_family;
+  u32 skc_daddr;
+  u32 skc_rcv_saddr;
+  __be16 skc_dport;
+  u16 skc_num;
+  struct in6_addr skc_v6_daddr;
+};
+
+struct sock {
+  struct sock_common __sk_common;
+  u16 sk_type;
+  u16 sk_protocol;
+  struct pid *sk_peer_pid;
+};
+
+struct socket {
+  struct sock *sk;
+};
+
+#pragma clang attribute pop
+
+#define PF_KTHREAD 0x00200000
+#define PF_IO_WORKER 0x00000010
+#define PF_USER_WORKER 0x00004000 /* 54e6842d0775, 6.4 */
+#define TASK_STOPPED 0x0004
+#define TASK_TRACED 0x0008
+#define TASK_DEAD 0x0080
+#define TASK_FROZEN 0x8000 /* f5d39b020809, 6.1 */
+#define SIGNAL_GROUP_EXIT 0x00000004

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What all BPF objects of a session share: the threads of the jobs, the ring of rare events and the
+ * counters of what was lost. A map declared in bpf/ exists once per session: the first object that
+ * is loaded creates it, the others are given it (src/bpf/shared_maps.h). */
+#pragma once
+
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/kernel_types.h"
+#include "bpf/thread.h"
+
+#define EVENTS_SIZE (4 << 20)
+
+struct {
+  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct thread); /* and the cores: user space sets the real size */
+} threads SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, EVENTS_SIZE);
+} events SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, LOSSES);
+  __type(key, u32);
+  __type(value, u64);
+} losses SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct globals);
+} session_globals SEC(".maps");
+
+/* Length of the scratch below and of the tail of struct thread. */
+const volatile __u32 nr_cpus = 1;
+
+static __always_inline struct thread *member(struct task_struct *task) {
+  if (task->flags & PF_KTHREAD) return NULL;
+  return bpf_task_storage_get(&threads, task, NULL, 0);
+}
+
+static __always_inline void count_loss(u32 which) {
+  u64 *lost = bpf_map_lookup_elem(&losses, &which);
+  if (lost) *lost += 1;
+}
+
+/* Sends a record; wakes the reader only when the ring fills, since it looks by itself some times a
+ * second. Returns false if there was no room (the caller counts it). */
+static __always_inline bool send(void *record, u32 size) {
+  u64 filled = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+  u64 flags = filled > EVENTS_SIZE / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+  return bpf_ringbuf_output(&events, record, size, flags) == 0;
+}
+
+static __always_inline struct globals *globals(void) {
+  u32 zero = 0;
+  return bpf_map_lookup_elem(&session_globals, &zero);
+}
+
+static __always_inline u32 log2_slot(u64 value) {
+  u32 slot = 0;
+  u32 high = value >> 32;
+  u32 v = value;
+  if (high) return HISTOGRAM_SLOTS - 1;
+  u32 r;
+  r = (v > 0xFFFF) << 4; v >>= r; slot |= r;
+  r = (v > 0xFF) << 3; v >>= r; slot |= r;
+  r = (v > 0xF) << 2; v >>= r; slot |= r;
+  r = (v > 0x3) << 1; v >>= r; slot |= r;
+  slot |= v >> 1;
+  return slot;
+}
+
+/* Adds one value to a histogram that only this CPU writes. */
+static __always_inline void histogram_add(struct histogram *h, u64 value) {
+  u32 slot = log2_slot(value);
+  if (slot >= HISTOGRAM_SLOTS) return;
+  h->slots[slot] += 1;
+  h->sum += value;
+  if (value > h->max) h->max = value;
+}

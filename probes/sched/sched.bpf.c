@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// The time identity: on CPU + waiting for a CPU + blocked, by reason = lifetime, for each thread.
+#include "bpf/clock.bpf.h"
+#include "bpf/waits.bpf.h"
+
+const volatile __s64 preempt_count_from_rq = 0; /* x86: bytes; set before load */
+
+/* include/linux/preempt.h */
+#define SOFTIRQ_OFFSET 0x00000100 /* serving one; more of SOFTIRQ_MASK is only "disabled" */
+#define HARDIRQ_MASK 0x000f0000
+#define NMI_MASK 0x00f00000
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1); /* by job; the number of jobs is set before load */
+  __type(key, u32);
+  __type(value, struct histogram);
+} runqueues_us SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 4096);
+  __type(key, struct waker_key);
+  __type(value, struct waker_use);
+} wakers SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct unsent);
+} unsents SEC(".maps");
+
+#define RUNTIME_INF (~0ull)
+#define QUOTA_PERIOD 100000000ull /* ns between two looks for a quota */
+#define GROUP_DEPTH 8
+
+/* Time that the CPUs of the task's groups were throttled so far; *any = a group has a quota. */
+static __always_inline u64 throttled_time(struct task_struct *task, u8 *any) {
+  u64 time = 0;
+  *any = 0;
+  struct task_group *group = task->sched_task_group;
+  if (!bpf_core_field_exists(group->cfs_bandwidth.quota)) return 0;
+  for (int i = 0; i < GROUP_DEPTH && group; i++) {
+    if (group->cfs_bandwidth.quota != RUNTIME_INF) {
+      *any = 1;
+      time += group->cfs_bandwidth.throttled_time;
+    }
+    group = group->parent;
+  }
+  return time;
+}
+
+static __always_inline bool same_wait(const struct wait_key *a, const struct wait_key *b) {
+  return a->reason == b->reason && a->detail == b->detail && a->id[0] == b->id[0] &&
+         a->id[1] == b->id[1] && a->main_thread == b->main_thread;
+}
+
+static __noinline int write_named(struct named_wait *named) {
+  if (!named || !named->use.count) return 0;
+  struct wait_key key = named->key;
+  struct wait_use *use = bpf_map_lookup_elem(&waits, &key);
+  if (use) {
+    __sync_fetch_and_add(&use->ns, named->use.ns);
+    __sync_fetch_and_add(&use->count, named->use.count);
+    return 0;
+  }
+  struct wait_use first = named->use;
+  if (bpf_map_update_elem(&waits, &key, &first, BPF_NOEXIST)) count_loss(LOST_WAITS);
+  return 0;
+}
+
+static __always_inline void charge_waker(struct thread *t, u64 blocked) {
+  struct waker_key key = {};
+  key.process = t->process;
+  key.pid = t->pid;
+  key.tid = t->waker_tid;
+  key.waker_pid = t->waker_pid;
+  key.reason = t->reason;
+  t->waker_tid = 0;
+  struct waker_use *use = bpf_map_lookup_elem(&wakers, &key);
+  if (use) {
+    __sync_fetch_and_add(&use->ns, blocked);
+    __sync_fetch_and_add(&use->count, 1);
+    return;
+  }
+  struct waker_use first = {.ns = blocked, .count = 1};
+  __builtin_memcpy(first.name, t->waker, sizeof(first.name));
+  if (bpf_map_update_elem(&wakers, &key, &first, BPF_NOEXIST)) count_loss(LOST_WAITS);
+}
+
+static __always_inline void charge_wait(struct thread *t, u64 blocked) {
+  t->parts[t->reason < REASON_COUNT ? t->reason : REASON_OTHER] += blocked;
+  if (t->waker_tid) charge_waker(t, blocked);
+  struct named_wait *named = &t->named[0];
+  if (!same_wait(&t->wait, &named->key)) {
+    named = &t->named[1];
+    if (!same_wait(&t->wait, &named->key)) {
+      if (!t->oldest_named) named = &t->named[0];
+      write_named(named);
+      named->key = t->wait;
+      named->use.ns = 0;
+      named->use.count = 0;
+    }
+    t->oldest_named = named == &t->named[0];
+  } else {
+    t->oldest_named = 1;
+  }
+  named->use.ns += blocked;
+  named->use.count += 1;
+}
+
+/* Time on the CPU up to `now`. sum_exec_runtime leaves out interrupts and what a hypervisor took:
+ * the difference is `stolen`. What it is ahead by (the clocks differ by a little) is kept for the
+ * next time. */
+static __always_inline void charge_cpu(struct thread *t, u64 exec, u64 now) {
+  u64 held = now - t->since;
+  u64 ran = exec - t->ran;
+  if (ran > held) ran = held;
+  t->ran += ran;
+  t->parts[REASON_CPU_USER] += ran;
+  u64 rest = held - ran;
+  if (t->state == THREAD_ON_CPU)
+    t->parts[REASON_STOLEN] += rest;
+  else /* we did not see it come back: it was being attached */
+    t->parts[t->reason < REASON_COUNT ? t->reason : REASON_OTHER] += rest;
+  u64 *cores = (u64 *)(t + 1);
+  u32 cpu = t->cpu;
+  if (cpu < nr_cpus) cores[cpu] += ran;
+  t->since = now;
+}
+
+static __always_inline void end_thread(struct thread *t, struct task_struct *task) {
+  t->state = THREAD_ENDED;
+  t->utime = task->utime;
+  t->stime = task->stime;
+  t->voluntary = task->nvcsw;
+  t->involuntary = task->nivcsw;
+  t->minor_faults = task->min_flt;
+  t->major_faults = task->maj_flt;
+  bpf_probe_read_kernel(t->name, sizeof(t->name), task->comm);
+  u32 size = sizeof(*t) + nr_cpus * sizeof(u64);
+  t->event.type = EVENT_THREAD_END;
+  t->event.size = size;
+  if (send(t, size)) return;
+  count_loss(LOST_THREAD_RECORDS);
+  u32 zero = 0;
+  struct unsent *sum = bpf_map_lookup_elem(&unsents, &zero);
+  if (!sum) return;
+  sum->threads += 1;
+  for (int i = 0; i < REASON_COUNT; i++) sum->parts[i] += t->parts[i];
+}
+
+static __always_inline void leave(struct thread *t, struct task_struct *task, bool preempt) {
+  if (!t->start) return; // being adopted at this moment
+  u64 now = rq_clock(task);
+  if (now < t->since) now = t->since;
+  charge_cpu(t, task->se.sum_exec_runtime, now);
+  t->delay = task->sched_info.run_delay;
+  long state = task_state(task);
+  if (t->has_quota || now - t->quota_checked > QUOTA_PERIOD) {
+    t->quota_checked = now;
+    t->throttled = throttled_time(task, &t->has_quota);
+  }
+  if (preempt || state == 0) {
+    t->state = THREAD_QUEUED;
+    t->reason = REASON_RUNQUEUE;
+    if (!preempt) {
+      struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+      if (REGS_SYSCALL(regs) == __NR_sched_yield) t->yields += 1;
+    }
+    return;
+  }
+  if (state & TASK_DEAD) {
+    end_thread(t, task);
+    return;
+  }
+  t->reason = wait_reason(t, task, state);
+  t->wait.reason = t->reason;
+  t->io_inode = 0;
+  t->state = THREAD_BLOCKED;
+  compare_clocks(now);
+}
+
+static __always_inline void enter(struct thread *t, struct task_struct *task) {
+  u64 now = rq_clock(task);
+  u64 since = t->since;
+  u64 queued = task->sched_info.run_delay - t->delay;
+  u64 last_queued = task->sched_info.last_queued;
+  if (last_queued && last_queued < now) queued += now - last_queued;
+  if (!t->start) { /* its first time: it was born when it was first queued */
+    since = now > queued ? now - queued : now;
+    t->start = since;
+  }
+  if (now < since) now = since;
+  u64 away = now - since;
+  if (t->state == THREAD_QUEUED || queued > away) queued = away;
+  u64 throttled = 0;
+  if (t->has_quota && queued) {
+    u8 any;
+    throttled = throttled_time(task, &any) - t->throttled;
+    if (throttled > queued) throttled = queued;
+    t->parts[REASON_THROTTLED] += throttled;
+  }
+  t->parts[REASON_RUNQUEUE] += queued - throttled;
+  if (t->state == THREAD_BLOCKED) charge_wait(t, away - queued);
+  t->since = now;
+  t->state = THREAD_ON_CPU;
+
+  u32 cpu = bpf_get_smp_processor_id();
+  if (cpu != t->cpu) {
+    u32 node = bpf_get_numa_node_id();
+    if (t->cpu != (u32)-1) {
+      t->migrations += 1;
+      if (node != t->node) t->node_moves += 1;
+    }
+    t->cpu = cpu;
+    t->node = node;
+  }
+  u32 job = t->job;
+  struct histogram *j = bpf_map_lookup_elem(&runqueues_us, &job);
+  if (j) histogram_add(j, (queued - throttled) / 1000);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
+  struct thread *t = member(prev);
+  if (t) leave(t, prev, preempt);
+  t = member(next);
+  if (t) enter(t, next);
+  return 0;
+}
+
+/* Waits that another thread ends, by a call of its own. */
+static __always_inline bool ended_by_thread(u8 reason) {
+  return reason == REASON_POLL || reason == REASON_PIPE || reason == REASON_UNIX_SOCKET ||
+         reason == REASON_FUTEX || reason == REASON_GIL || reason == REASON_BARRIER ||
+         reason == REASON_WAIT_CHILD;
+}
+
+/* True in an interrupt: the current task is a bystander then. x86 keeps its preempt_count in a
+ * per-CPU variable without an address for BPF; its distance from the CPU's struct rq is known. */
+static __always_inline bool in_interrupt(struct task_struct *current) {
+#if defined(__TARGET_ARCH_x86)
+  u32 count = 0;
+  bpf_probe_read_kernel(&count, sizeof(count),
+                        (void *)current->se.cfs_rq->rq + preempt_count_from_rq);
+#else
+  u32 count = current->thread_info.preempt_count;
+#endif
+  return count & (HARDIRQ_MASK | NMI_MASK | SOFTIRQ_OFFSET);
+}
+
+// Who ends the waits of main threads: "main waits for KernelThread_0", "for pt_data_worker".
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task) {
+  if (task->pid != task->tgid) return 0;
+  struct thread *t = member(task);
+  if (!t || t->state != THREAD_BLOCKED || !ended_by_thread(t->reason)) return 0;
+  struct task_struct *waker = bpf_get_current_task_btf();
+  if (in_interrupt(waker)) return 0;
+  t->waker_pid = waker->tgid;
+  t->waker_tid = waker->pid;
+  bpf_probe_read_kernel(t->waker, sizeof(t->waker), waker->comm);
+  return 0;
+}
+
+// A few times a second on each CPU: how much of the CPU time is spent in sched_yield.
+SEC("perf_event")
+int on_sample(void *ctx) {
+  struct task_struct *task = bpf_get_current_task_btf();
+  struct thread *t = member(task);
+  if (!t) return 0;
+  t->samples += 1;
+  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+  if (REGS_SYSCALL(regs) == __NR_sched_yield) t->yield_samples += 1;
+  return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

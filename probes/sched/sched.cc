@@ -1,0 +1,164 @@
+// Where the time of each thread went: the time identity.
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "probes/sched/thread_table.h"
+#include "probes/sched/wait_names.h"
+#include "sched.skel.h"
+#include "src/bpf/kernel.h"
+#include "src/bpf/map.h"
+#include "src/bpf/skeleton.h"
+
+namespace jobscope {
+namespace {
+
+constexpr uint64_t kSampleHz = 49;  // a prime, so that it does not march with the kernel's ticks
+
+// Major numbers of accelerator drivers, as a bit set for the kernel side.
+void find_accelerators(__u64* majors) {
+  constexpr std::string_view kDrivers[] = {"nvidia", "davinci", "devdrv", "hisi_hdc", "kfd",
+                                           "drm",    "accel",   "habana", "mlu",      "ipu"};
+  std::ifstream devices("/proc/devices");
+  std::string line;
+  while (std::getline(devices, line) && line != "Block devices:") {
+    unsigned major = 0;
+    char name[64] = {};
+    if (std::sscanf(line.c_str(), "%u %63s", &major, name) != 2 || major >= 512) continue;
+    for (const std::string_view driver : kDrivers)
+      if (std::string_view(name).starts_with(driver)) majors[major / 64] |= 1ull << (major % 64);
+  }
+}
+
+class SchedProbe : public Probe {
+ public:
+  Result<> start(SharedMaps& maps) override {
+    TRY(skeleton_.open());
+    skeleton_->rodata->nr_cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+    find_accelerators(skeleton_->rodata->accelerator_majors);
+    const auto preempt_count = preempt_count_from_runqueue();
+    skeleton_->rodata->preempt_count_from_rq = preempt_count.value_or(0);
+    TRY(maps.give(skeleton_->obj));
+    TRY(skeleton_.load());
+    TRY(maps.keep(skeleton_->obj));
+    links_.push_back(TRY(attach(skeleton_->progs.on_switch)));
+    optional(preempt_count ? attach(skeleton_->progs.on_waking)
+                           : fail("the kernel's BTF does not tell where preempt_count lies"),
+             "no names of who ends waits");
+    optional(attach_samples(), "no CPU samples");
+    return {};
+  }
+
+  std::string degraded() const override { return degraded_; }
+
+  void on_thread(const ThreadRecord& record) override { threads_.add(record); }
+
+  Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
+    threads_.write(knowledge.clock_offset, knowledge.processes, snapshot.threads);
+    write_waits(knowledge, snapshot);
+    write_wakers(knowledge, snapshot);
+    for (const histogram& h :
+         per_cpu<histogram>(bpf_map__fd(skeleton_->maps.runqueues_us), 0, knowledge.cpus)) {
+      Histogram one;
+      std::copy(std::begin(h.slots), std::end(h.slots), one.slots.begin());
+      one.max = h.max;
+      one.sum = h.sum;
+      snapshot.runqueue.merge(one);
+    }
+    return {};
+  }
+
+  uint64_t map_bytes(const SharedMaps& maps) const override {
+    return private_map_bytes(skeleton_->obj, maps);
+  }
+
+ private:
+  void optional(Result<Link> link, const std::string& lack) {
+    if (link) {
+      links_.push_back(std::move(*link));
+      return;
+    }
+    if (!degraded_.empty()) degraded_ += "; ";
+    degraded_ += lack + " (" + link.error().what + ")";
+  }
+
+  Result<Link> attach_samples() {
+    const int cpus = libbpf_num_possible_cpus();
+    Link last;
+    for (int cpu = 0; cpu < cpus; ++cpu) {
+      perf_event_attr attr{};
+      attr.type = PERF_TYPE_SOFTWARE;
+      attr.size = sizeof(attr);
+      attr.config = PERF_COUNT_SW_CPU_CLOCK;
+      attr.freq = 1;
+      attr.sample_freq = kSampleHz;
+      const int event = static_cast<int>(
+          ::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+      if (event < 0) {
+        if (errno == ENODEV) continue;  // offline
+        return fail_errno("opening the CPU clock event");
+      }
+      BpfLog log;
+      bpf_link* link = bpf_program__attach_perf_event(skeleton_->progs.on_sample, event);
+      if (!link) {
+        ::close(event);
+        return fail_errno("attaching to the CPU clock event");
+      }
+      if (last) links_.push_back(std::move(last));
+      last.reset(link);  // owns the event's descriptor
+    }
+    return last;
+  }
+
+  void write_waits(const Knowledge& knowledge, Snapshot& snapshot) const {
+    struct Id {
+      uint32_t pid;
+      std::string process;
+      bool main_thread;
+      Reason reason;
+      std::string target;
+      auto operator<=>(const Id&) const = default;
+    };
+    std::map<Id, wait_use> waits;
+    for (const auto& [key, use] : knowledge.waits.all()) {
+      Id id{key.pid, knowledge.processes.name({key.pid, key.process}), key.main_thread != 0,
+            static_cast<Reason>(key.reason), wait_target(key, knowledge)};
+      wait_use& sum = waits[std::move(id)];
+      sum.ns += use.ns;
+      sum.count += use.count;
+    }
+    for (const auto& [id, use] : waits)
+      snapshot.waits.push_back(
+          {id.pid, id.process, id.main_thread, id.reason, id.target, use.ns, use.count});
+    std::stable_sort(snapshot.waits.begin(), snapshot.waits.end(),
+                     [](const WaitUse& a, const WaitUse& b) { return a.wait > b.wait; });
+  }
+
+  void write_wakers(const Knowledge&, Snapshot& snapshot) const {
+    for_each<waker_key, waker_use>(
+        bpf_map__fd(skeleton_->maps.wakers), [&](const waker_key& key, const waker_use& use) {
+          snapshot.wakers.push_back({key.pid, static_cast<Reason>(key.reason), key.waker_pid,
+                                     key.tid,
+                                     std::string(use.name, ::strnlen(use.name, sizeof(use.name))),
+                                     use.ns, use.count});
+        });
+    std::stable_sort(snapshot.wakers.begin(), snapshot.wakers.end(),
+                     [](const WakerUse& a, const WakerUse& b) { return a.wait > b.wait; });
+  }
+
+  Skeleton<sched_bpf> skeleton_;
+  std::vector<Link> links_;
+  ThreadTable threads_;
+  std::string degraded_;
+};
+
+}  // namespace
+
+extern const ProbeInfo sched_probe;
+const ProbeInfo sched_probe{"sched", "where each thread's time goes: CPU, run queue, waits by reason",
+                            []() -> std::unique_ptr<Probe> { return std::make_unique<SchedProbe>(); }};
+
+}  // namespace jobscope

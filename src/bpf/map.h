@@ -1,0 +1,33 @@
+// Reading BPF maps with the types of the shared headers.
+#pragma once
+
+#include <bpf/bpf.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace jobscope {
+
+// Calls f(key, value) for each entry of a hash. An entry that goes away meanwhile is skipped.
+template <class Key, class Value, class F>
+void for_each(int map, F f) {
+  Key key{}, next{};
+  const void* from = nullptr;
+  while (bpf_map_get_next_key(map, from, &next) == 0) {
+    Value value{};
+    if (bpf_map_lookup_elem(map, &next, &value) == 0) f(next, value);
+    key = next;
+    from = &key;
+  }
+}
+
+// The values of one entry of a per-CPU array, one for each possible CPU; empty on failure.
+template <class Value>
+std::vector<Value> per_cpu(int map, uint32_t index, uint32_t cpus) {
+  static_assert(sizeof(Value) % 8 == 0);
+  std::vector<Value> values(cpus);
+  if (bpf_map_lookup_elem(map, &index, values.data()) != 0) values.clear();
+  return values;
+}
+
+}  // namespace jobscope

@@ -1,0 +1,77 @@
+#include "src/bpf/shared_maps.h"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <string_view>
+
+namespace jobscope {
+namespace {
+
+constexpr std::array<std::string_view, 8> kShared = {
+    "threads", "events", "losses", "session_globals", "files", "waits", "process_hints", "unsents"};
+
+bool is_shared(std::string_view name) {
+  for (const std::string_view shared : kShared)
+    if (name == shared) return true;
+  return false;
+}
+
+}  // namespace
+
+void SharedMaps::own(const std::string& name, Fd map) { maps_[name] = std::move(map); }
+
+Result<> SharedMaps::give(bpf_object* object) const {
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object) {
+    const auto found = maps_.find(bpf_map__name(map));
+    if (found == maps_.end()) continue;
+    if (const int error = bpf_map__reuse_fd(map, found->second.get()))
+      return fail_errno(std::string("sharing the BPF map ") + bpf_map__name(map), -error);
+  }
+  return {};
+}
+
+Result<> SharedMaps::keep(bpf_object* object) {
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object) {
+    const std::string name = bpf_map__name(map);
+    if (!is_shared(name) || maps_.contains(name)) continue;
+    Fd copy(fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3));
+    if (!copy) return fail_errno("keeping the BPF map " + name);
+    maps_.emplace(name, std::move(copy));
+  }
+  return {};
+}
+
+int SharedMaps::fd(const std::string& name) const {
+  const auto found = maps_.find(name);
+  return found == maps_.end() ? -1 : found->second.get();
+}
+
+uint64_t SharedMaps::bytes() const {
+  uint64_t sum = 0;
+  for (const auto& [name, fd] : maps_) sum += map_bytes(fd.get());
+  return sum;
+}
+
+uint64_t map_bytes(int fd) {
+  std::ifstream info("/proc/self/fdinfo/" + std::to_string(fd));
+  std::string line;
+  while (std::getline(info, line))
+    if (line.starts_with("memlock:")) return std::strtoull(line.c_str() + 8, nullptr, 10);
+  return 0;
+}
+
+uint64_t private_map_bytes(const bpf_object* object, const SharedMaps& shared) {
+  uint64_t sum = 0;
+  const bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object)
+    if (shared.fd(bpf_map__name(map)) < 0 && bpf_map__fd(map) >= 0)
+      sum += map_bytes(bpf_map__fd(map));
+  return sum;
+}
+
+}  // namespace jobscope

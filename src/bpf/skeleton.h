@@ -1,0 +1,61 @@
+// Owners of libbpf's objects.
+#pragma once
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <memory>
+
+#include "src/base/result.h"
+#include "src/bpf/log.h"
+
+namespace jobscope {
+
+// One object made by `bpftool gen skeleton`: open, set knobs, load, attach; destroyed at the end.
+template <class S>
+class Skeleton {
+ public:
+  Result<> open() {
+    BpfLog log;
+    skeleton_.reset(S::open(nullptr));
+    if (!skeleton_) return fail_errno("opening a BPF object", errno, log.first());
+    return {};
+  }
+  // On failure the error says why in the kernel's or libbpf's words.
+  Result<> load() {
+    BpfLog log;
+    if (const int error = S::load(skeleton_.get()))
+      return fail_errno("loading BPF programs", -error, log.first());
+    return {};
+  }
+  Result<> attach() {
+    BpfLog log;
+    if (const int error = S::attach(skeleton_.get()))
+      return fail_errno("attaching BPF programs", -error, log.first());
+    return {};
+  }
+  S* operator->() const { return skeleton_.get(); }
+  explicit operator bool() const { return skeleton_ != nullptr; }
+
+ private:
+  struct Destroy {
+    void operator()(S* skeleton) const { S::destroy(skeleton); }
+  };
+  std::unique_ptr<S, Destroy> skeleton_;
+};
+
+struct DestroyLink {
+  void operator()(bpf_link* link) const { bpf_link__destroy(link); }
+};
+using Link = std::unique_ptr<bpf_link, DestroyLink>;
+
+// Attaches one program by its section.
+inline Result<Link> attach(bpf_program* program) {
+  BpfLog log;
+  bpf_link* link = bpf_program__attach(program);
+  if (!link)
+    return fail_errno(std::string("attaching ") + bpf_program__name(program), errno, log.first());
+  return Link(link);
+}
+
+}  // namespace jobscope

@@ -1,0 +1,205 @@
+#include "src/model/findings_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace jobscope::rules {
+namespace {
+
+constexpr Nanoseconds kShortLife = 1'000'000'000;
+
+}  // namespace
+
+// A CPU quota held the main thread back for 2 % of its time, or the cgroup's own ledger says
+// 5 % of the elapsed time.
+Found throttled(const View& view) {
+  const auto& cgroup = view.snapshot.cgroup;
+  const Nanoseconds ledger = cgroup ? cgroup->throttled.value_or(0) : 0;
+  const Nanoseconds main = view.of_main(Reason::throttled);
+  const Nanoseconds elapsed = view.snapshot.job.elapsed;
+  const bool by_main = view.matters(main, 0.02);
+  if (!by_main && (ledger < kLeast || share_of(ledger, elapsed) < 0.05)) return {};
+  Finding finding = about_main(view, "throttled", main);
+  if (!by_main) {
+    finding.share = std::min(1.0, share_of(ledger, elapsed));
+    finding.of = "the elapsed time";
+  }
+  const std::string quota = cgroup && cgroup->cpu_limit
+                                ? fmt::format("The CPU quota of {:.2f} CPUs", *cgroup->cpu_limit)
+                                : "A CPU quota";
+  finding.text =
+      by_main ? fmt::format("{} stopped the main thread for {}.", quota, view.main_words(main))
+              : fmt::format("{} stopped the job for {}.", quota, human_time(ledger));
+  finding.evidence = {
+      {"all threads held back", human_time(part(view.totals.parts, Reason::throttled))},
+      {"the cgroup's own count", cgroup && cgroup->throttled ? human_time(ledger) : "unknown"}};
+  if (cgroup) finding.evidence.emplace_back("cgroup", cgroup->path);
+  finding.advice = "Raise the quota, or run no more threads than it has CPUs (OMP_NUM_THREADS, "
+                   "loader workers): bursts of many threads use it up early in each period.";
+  return finding;
+}
+
+// The main thread waited for a CPU for 5 % of its time, or all threads together for 20 % of the
+// time they were ready to run. Who had the CPUs: the job itself if it kept 90 % of those it may
+// use busy; its own threads on few cores if it kept those busy; else others.
+Found lost_cpu(const View& view) {
+  const Nanoseconds main = view.of_main(Reason::runqueue);
+  const Nanoseconds all = part(view.totals.parts, Reason::runqueue);
+  const Nanoseconds ready = view.totals.cpu + all;
+  const bool by_main = view.matters(main, 0.05);
+  if (!by_main && (all < kLeast || share_of(all, ready) < 0.2)) return {};
+  Finding finding = about_main(view, "lost_cpu", main);
+  if (!by_main) {
+    finding.share = share_of(all, ready);
+    finding.of = "the time its threads were ready to run";
+  }
+  const unsigned cpus = view.snapshot.job.cpus;
+  const auto used = static_cast<double>(cores_used(view.totals.cores));
+  const double wanted = share_of(ready, view.snapshot.job.elapsed);
+  finding.text = by_main
+                     ? fmt::format("The main thread waited {} for a CPU. ", view.main_words(main))
+                     : fmt::format("Threads waited {} for a CPU. ",
+                                   time_and_share(all, share_of(all, ready)));
+  if (cpus > 0 && view.busy >= 0.9 * cpus) {
+    finding.text += fmt::format(
+        "The job itself had the CPUs: on average {} of its threads were ready to run on {} CPUs.",
+        human_cores(wanted), cpus);
+    finding.advice = "Fewer threads (OMP_NUM_THREADS, the framework's pools, loader workers), or "
+                     "more CPUs.";
+  } else if (cpus > 0 && used > 0 && used < cpus && view.busy >= 0.9 * used) {
+    finding.text += fmt::format("Its threads crowd on {:.0f} of the {} CPUs it may use.", used, cpus);
+    finding.advice = "Look for threads pinned to the same cores (OMP_PROC_BIND, taskset, the "
+                     "framework's affinity settings).";
+  } else {
+    finding.text += fmt::format(
+        "The job kept only {} of {} CPUs busy: other processes had the rest.",
+        human_cores(view.busy), cpus > 0 ? std::to_string(cpus) : "its");
+    finding.advice = "See what else runs on these CPUs (`top`), and move it or give the job CPUs "
+                     "of its own.";
+  }
+  finding.evidence = {{"main thread", human_time(main)},
+                      {"all threads", human_time(all)},
+                      {"CPUs busy with the job", human_cores(view.busy)},
+                      {"CPUs wanted", human_cores(wanted)}};
+  if (view.snapshot.runqueue.count() > 0) {
+    const auto p99 = static_cast<Nanoseconds>(1000 * view.snapshot.runqueue.quantile(0.99));
+    finding.evidence.emplace_back("99 % of the waits shorter than", human_time(p99));
+  }
+  return finding;
+}
+
+// 5 % of the CPU samples (100 at least) lay in sched_yield. Without samples: 10,000 yields, 1,000
+// per CPU second, and the share is not known.
+Found yield_spin(const View& view) {
+  const auto& totals = view.totals;
+  const double cpu_seconds = 1e-9 * static_cast<double>(totals.cpu);
+  const double share = share_of(totals.yield_samples, totals.samples);
+  const auto time = static_cast<Nanoseconds>(share * static_cast<double>(totals.cpu));
+  const bool sampled = totals.samples >= 100;
+  if (sampled ? share < 0.05 || time < kLeast
+              : totals.yields < 10'000 || static_cast<double>(totals.yields) < 1000 * cpu_seconds)
+    return {};
+  Finding finding{"yield_spin", kUnknown, kCpuTime, {}, {}, {}};
+  if (sampled) finding.share = share;
+  std::vector<std::pair<uint64_t, const ThreadGroup*>> spinners;
+  uint64_t all = 0;
+  for (const auto& group : view.groups) {
+    const uint64_t weight = sampled ? group.yield_samples : group.yields;
+    if (weight > 0) spinners.emplace_back(weight, &group);
+    all += weight;
+  }
+  std::stable_sort(spinners.begin(), spinners.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string who;
+  for (size_t i = 0; i < std::min<size_t>(2, spinners.size()); ++i)
+    if (const double part = share_of(spinners[i].first, all); i == 0 || part >= 0.1)
+      who += fmt::format("{}{} ({})", i > 0 ? " and " : "", spinners[i].second->label,
+                         human_percent(part));
+  finding.text =
+      sampled ? fmt::format("{} of CPU burnt by spinning: threads without work call sched_yield over "
+                            "and over. Most of it: {}.", time_and_share(time, share), who)
+              : fmt::format("Threads without work call sched_yield over and over, {} times. Most of "
+                            "them: {}.", human_count(totals.yields), who);
+  finding.evidence = {{"times a CPU was given up by sched_yield", human_count(totals.yields)}};
+  finding.evidence.emplace_back(
+      "CPU samples in sched_yield",
+      sampled ? fmt::format("{} of {}", human_count(totals.yield_samples), human_count(totals.samples))
+              : "unknown");
+  finding.advice = view.mindspore()
+                       ? "MindSpore's pools spin before they sleep: try fewer threads, "
+                         "mindspore.runtime.dispatch_threads_num(N), and compare with `jobscope diff`."
+                       : "Fewer threads in that pool spin less; or let them sleep, for OpenMP with "
+                         "OMP_WAIT_POLICY=passive.";
+  return finding;
+}
+
+// 100 processes lived less than 1 s, 10 of them per second, and used 5 % of the job's CPU; or 1,000.
+Found fork_storm(const View& view) {
+  uint64_t count = 0;
+  Nanoseconds cpu = 0, all = 0;
+  std::map<std::string_view, uint64_t> commands;
+  for (const auto& process : view.snapshot.processes) {
+    all += process.cpu;
+    if (!process.exited || (process.processes == 1 && process.lifetime >= kShortLife)) continue;
+    count += process.processes;
+    cpu += process.cpu;
+    commands[process.name] += process.processes;
+  }
+  const double per_second = static_cast<double>(count) /
+                            std::max(1e-9, 1e-9 * static_cast<double>(view.snapshot.job.elapsed));
+  const double share = share_of(cpu, std::max(all, view.totals.cpu));
+  if (count < 1000 && (count < 100 || per_second < 10 || share < 0.05)) return {};
+  const auto top = std::max_element(commands.begin(), commands.end(),
+                                    [](auto& a, auto& b) { return a.second < b.second; });
+  Finding finding{"fork_storm", share, kCpuTime, {}, {}, {}};
+  finding.text = fmt::format("{} processes lived less than a second and used {} of CPU. Most of "
+                             "them: {} ({}).", human_count(count), time_and_share(cpu, share),
+                             top->first, human_count(top->second));
+  finding.evidence = {{"per second", human_count(static_cast<uint64_t>(per_second))},
+                      {"CPU of each", human_time(cpu / count)}};
+  finding.advice = "Monitors that sample do not see these. Do the work in one process that stays, "
+                   "or call the command less often.";
+  return finding;
+}
+
+// Interrupts and the hypervisor took 2 % of the main thread's time, or of all threads' CPU time.
+Found stolen(const View& view) {
+  const Nanoseconds main = view.of_main(Reason::stolen);
+  const Nanoseconds all = part(view.totals.parts, Reason::stolen);
+  const Nanoseconds held = all + view.totals.cpu;
+  const bool by_main = view.matters(main, 0.02);
+  if (!by_main && (all < kLeast || share_of(all, held) < 0.02)) return {};
+  Finding finding = about_main(view, "stolen", main);
+  if (!by_main) finding.share = share_of(all, held), finding.of = "the time its threads held a CPU";
+  finding.text = fmt::format("Interrupts and the hypervisor took {} from {} while it held a CPU.",
+                             by_main ? view.main_words(main) : time_and_share(all, share_of(all, held)),
+                             by_main ? "the main thread" : "the job");
+  finding.evidence = {{"main thread", human_time(main)}, {"all threads", human_time(all)}};
+  finding.advice = "In a virtual machine: `vmstat 1`, column st, says if the host is overcommitted. "
+                   "Else see /proc/interrupts for busy devices.";
+  return finding;
+}
+
+// The main thread computed 70 % of its time, at most 1.3 CPUs were busy, and 40 % of the CPUs or
+// more had nothing to do. Not told when it waits for an accelerator: that does the work then.
+Found single_threaded(const View& view) {
+  const unsigned cpus = view.snapshot.job.cpus;
+  const Nanoseconds time = view.of_main(Reason::cpu_user) + view.of_main(Reason::cpu_system);
+  if (cpus < 2 || !view.matters(time, 0.7) || view.busy > 1.3 || view.busy > 0.6 * cpus ||
+      view.share_of_main(view.of_main(Reason::accelerator)) > 0.01)
+    return {};
+  Finding finding = about_main(view, "single_threaded", time);
+  finding.text = fmt::format("One thread does the work: the main thread computed {} while {} of {} "
+                             "CPUs were busy.", view.main_words(time), human_cores(view.busy), cpus);
+  finding.evidence = {
+      {"CPU of the main thread", human_time(time)},
+      {"CPU of all other threads", human_time(view.totals.cpu - std::min(time, view.totals.cpu))}};
+  finding.advice = "Let the framework use more threads, or move loading and preprocessing to "
+                   "workers. If an accelerator computes, this may be the thread that feeds it.";
+  return finding;
+}
+
+}  // namespace jobscope::rules

@@ -1,0 +1,281 @@
+#include "src/output/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+namespace jobscope {
+namespace {
+
+struct Character {
+  char32_t code = 0;
+  size_t bytes = 1;
+  bool valid = false;  // false: one byte that begins no character
+};
+
+// The UTF-8 character at the start of `text`, which is not empty.
+Character first_character(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {lead, 1, true};
+  const size_t bytes = lead >= 0xf0 && lead < 0xf8 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead >= 0xf5 || text.size() < bytes) return {};
+  char32_t code = lead & (0x7fU >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return {};
+    code = code << 6U | (byte(i) & 0x3fU);
+  }
+  constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kLeast[bytes] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return {};
+  return {code, bytes, true};
+}
+
+struct Range {
+  char32_t first, last;
+};
+
+template <size_t N>
+bool within(const std::array<Range, N>& ranges, char32_t code) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [code](const Range& r) { return code >= r.first && code <= r.last; });
+}
+
+// Controls, and characters that reorder, hide or break a line, or that nobody has assigned.
+constexpr std::array<Range, 14> kHarmful{{
+    {0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x180e, 0x180e}, {0x200b, 0x200f},
+    {0x2028, 0x202e}, {0x2060, 0x206f}, {0xe000, 0xf8ff}, {0xfdd0, 0xfdef}, {0xfeff, 0xfeff},
+    {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0x10ffff},
+}};
+// No column of their own: marks on the character before.
+constexpr std::array<Range, 7> kMarks{{
+    {0x300, 0x36f}, {0x483, 0x489}, {0x591, 0x5bd}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
+    {0x20d0, 0x20ff}, {0xfe00, 0xfe0f},
+}};
+// Two columns: East Asian and emoji; some of these take one, none takes more.
+constexpr std::array<Range, 15> kWide{{
+    {0x1100, 0x115f}, {0x231a, 0x231b}, {0x23e9, 0x23f3}, {0x25fd, 0x27bf}, {0x2b1b, 0x2b55},
+    {0x2e80, 0x303e}, {0x3041, 0xa4cf}, {0xa960, 0xa97f}, {0xac00, 0xd7a3}, {0xf900, 0xfaff},
+    {0xfe30, 0xfe6f}, {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f000, 0x1faff}, {0x20000, 0x3fffd},
+}};
+
+size_t columns_of(char32_t code) { return within(kMarks, code) ? 0 : within(kWide, code) ? 2 : 1; }
+
+std::string_view plain_form(char32_t code) {
+  switch (code) {
+    case U'µ': return "u";
+    case U'·': return "-";
+    case U'×': return "x";
+    case U'→': return "->";
+    case U'≥': return ">=";
+    case U'–': return "-";
+    case U'…': return "..";
+    default: return {};
+  }
+}
+
+bool ends_in_figure(std::string_view word) {
+  return !word.empty() && word.back() >= '0' && word.back() <= '9';
+}
+
+bool is_unit(std::string_view word) {
+  while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos)
+    word.remove_suffix(1);
+  constexpr std::string_view kUnits[] = {"%",   "s",   "ms",  "µs",  "us",  "h", "min", "B",
+                                         "KiB", "MiB", "GiB", "TiB", "PiB", "M", "G",   "T"};
+  return std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
+}
+
+std::optional<unsigned> number(const std::optional<std::string>& text) {
+  unsigned value = 0;
+  if (!text) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc() || end != text->data() + text->size() || value == 0) return std::nullopt;
+  return value;
+}
+
+bool names_utf8(const TextPlace& place) {
+  for (const auto* name : {&place.lc_all, &place.lc_ctype, &place.lang}) {
+    if (!*name || (*name)->empty()) continue;
+    std::string lower;
+    for (const char c : **name)
+      if (c != '-') lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return lower.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+}  // namespace
+
+TextStyle style_for(const TextPlace& place) {
+  TextStyle style;
+  style.width = std::max(
+      kLeastWidth, number(place.columns_wanted)
+                       .value_or(place.terminal ? place.columns.value_or(80) : kFileWidth));
+  style.colour = place.terminal && place.no_color.value_or("").empty() && place.term &&
+                 !place.term->empty() && *place.term != "dumb";
+  style.unicode = names_utf8(place);
+  return style;
+}
+
+TextStyle style_for(int fd) {
+  TextPlace place;
+  place.terminal = isatty(fd) == 1;
+  winsize size{};
+  if (place.terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    place.columns = size.ws_col;
+  place.term = environment("TERM");
+  place.no_color = environment("NO_COLOR");
+  place.columns_wanted = environment("COLUMNS");
+  place.lc_all = environment("LC_ALL");
+  place.lc_ctype = environment("LC_CTYPE");
+  place.lang = environment("LANG");
+  return style_for(place);
+}
+
+std::string printable(std::string_view text, const TextStyle& style) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const std::string_view raw = text.substr(0, character.bytes);
+    text.remove_prefix(character.bytes);
+    if (character.valid && !within(kHarmful, character.code)) {
+      if (style.unicode || character.code < 0x80) {
+        out += raw;
+        continue;
+      }
+      if (const auto plain = plain_form(character.code); !plain.empty()) {
+        out += plain;
+        continue;
+      }
+    }
+    for (const char c : raw) {
+      const auto byte = static_cast<unsigned char>(c);
+      out += "\\x";
+      out += kHex[byte >> 4U];
+      out += kHex[byte & 0xfU];
+    }
+  }
+  return out;
+}
+
+size_t columns(std::string_view text) {
+  size_t total = 0;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    total += columns_of(character.code);
+    text.remove_prefix(character.bytes);
+  }
+  return total;
+}
+
+std::string shorten(std::string_view text, size_t width, const TextStyle& style) {
+  if (text.size() <= width || columns(text) <= width) return std::string(text);
+  const std::string_view gap = style.unicode ? "…" : "..";
+  const size_t gap_width = columns(gap);
+  if (width <= gap_width) return std::string(gap_width, '.').substr(0, width);
+  const size_t room = width - gap_width;
+  std::string head;
+  size_t used = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const Character character = first_character(rest);
+    if (used + columns_of(character.code) > room / 3) break;
+    used += columns_of(character.code);
+    head += rest.substr(0, character.bytes);
+    rest.remove_prefix(character.bytes);
+  }
+  // The longest end that fits; it begins at a character that has columns of its own.
+  size_t begin = text.size();
+  for (size_t at = text.size(), held = 0; at > 0;) {
+    --at;
+    if ((static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80) continue;
+    const size_t wide = columns_of(first_character(text.substr(at)).code);
+    if (used + held + wide > room) break;
+    held += wide;
+    if (wide > 0) begin = at;
+  }
+  return head + std::string(gap) + std::string(text.substr(begin));
+}
+
+std::vector<std::string> wrap(std::string_view text, size_t width, const TextStyle& style) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (word.empty()) continue;
+    const bool belongs_to_last = word == "·" || word == "-" ||
+                                 (!words.empty() && ends_in_figure(words.back()) && is_unit(word));
+    if (!words.empty() && belongs_to_last)
+      words.back().append(" ").append(word);
+    else
+      words.emplace_back(word);
+  }
+  std::vector<std::string> lines;
+  size_t used = 0;
+  for (const auto& word : words) {
+    const std::string fitted = shorten(word, width, style);
+    const size_t wide = columns(fitted);
+    if (lines.empty() || used + 1 + wide > width) {
+      lines.push_back(fitted);
+      used = wide;
+    } else {
+      lines.back().append(" ").append(fitted);
+      used += 1 + wide;
+    }
+  }
+  return lines;
+}
+
+std::string bar(double share, size_t cells, const TextStyle& style) {
+  if (!(share > 0) || cells == 0) return {};
+  const double length = std::min(share, 1.0) * static_cast<double>(cells);
+  std::string out;
+  if (!style.unicode) {
+    out.assign(std::max<size_t>(1, static_cast<size_t>(std::lround(length))), '#');
+    return out;
+  }
+  constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto eighths = std::max<size_t>(1, static_cast<size_t>(std::lround(8 * length)));
+  for (size_t i = 0; i < eighths / 8; ++i) out += "█";
+  return out + kEighths[eighths % 8];
+}
+
+std::string paint(std::string_view text, Colour colour, const TextStyle& style) {
+  if (!style.colour || colour == Colour::none || text.empty()) return std::string(text);
+  constexpr std::array<const char*, 8> kCodes = {"", "1", "2", "31", "32", "33", "34", "36"};
+  std::string out = "\x1b[";
+  out += kCodes[static_cast<size_t>(colour)];
+  out += 'm';
+  out += text;
+  return out + "\x1b[0m";
+}
+
+std::string command_line(const std::vector<std::string>& argv) {
+  std::string line;
+  for (const auto& word : argv) {
+    if (!line.empty()) line += ' ';
+    if (!word.empty() && word.find_first_of(" \t\n'\"\\$`|&;<>()*?[]{}~#!") == std::string::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace jobscope

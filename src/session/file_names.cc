@@ -1,0 +1,72 @@
+#include "src/session/file_names.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+namespace jobscope {
+namespace {
+
+// Where the file system of a device is mounted here: "" for the root, "/data". Its paths in the
+// kernel begin at its own root.
+std::string mount_point(uint32_t device) {
+  const std::string wanted = fmt::format("{}:{}", device >> 20, device & 0xFFFFF);
+  std::ifstream mounts("/proc/self/mountinfo");
+  std::string line;
+  while (std::getline(mounts, line)) {
+    std::istringstream fields(line);
+    std::string id, parent, numbers, root, point;
+    fields >> id >> parent >> numbers >> root >> point;
+    if (numbers == wanted && root == "/") return point == "/" ? "" : point;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string join_reversed(std::string_view names) {
+  std::vector<std::string_view> parts;
+  while (!names.empty()) {
+    const size_t end = names.find('\0');
+    const std::string_view part = names.substr(0, end);
+    if (!part.empty()) parts.push_back(part);
+    if (end == std::string_view::npos) break;
+    names.remove_prefix(end + 1);
+  }
+  std::string path;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    path += '/';
+    path += *part;
+  }
+  return path;
+}
+
+void FileNames::add(const file_name_head& head, std::string_view names) {
+  std::string path = join_reversed(names);
+  if (head.partial)
+    path = "…" + path;
+  else if (head.in_file_system)
+    path = mount_point(head.key.device) + path;
+  if (!path.empty()) paths_[{head.key.inode, head.key.device}] = std::move(path);
+}
+
+std::string FileNames::path(uint64_t inode, uint32_t device) const {
+  const auto found = paths_.find({inode, device});
+  return found == paths_.end() ? std::string() : found->second;
+}
+
+std::string FileNames::device_name(uint32_t device) {
+  const std::string numbers = fmt::format("{}:{}", device >> 20, device & 0xFFFFF);
+  std::array<char, 512> target{};
+  const std::string link = "/sys/dev/block/" + numbers;
+  const ssize_t n = ::readlink(link.c_str(), target.data(), target.size());
+  if (n <= 0) return numbers;
+  const std::string_view path(target.data(), static_cast<size_t>(n));
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+}  // namespace jobscope

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// Who belongs to a job: children of members are members, from the moment they exist. Existing
+// threads are adopted by the iterator, which also gives out what is known of the living.
+#include "bpf/clock.bpf.h"
+#include "bpf/waits.bpf.h"
+
+// Processes to adopt: pid of the process → job. Written by user space.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 65536);
+  __type(key, u32);
+  __type(value, u32);
+} adoptions SEC(".maps");
+
+const volatile bool clone_hints = true;
+__u32 adopted; // threads adopted by the last walk
+
+static __always_inline void init_thread(struct thread *t, struct task_struct *task, u32 job) {
+  t->job = job;
+  t->pid = task->tgid;
+  t->tid = task->pid;
+  t->process = task->group_leader->start_time;
+  t->wait.process = t->process;
+  t->wait.pid = t->pid;
+  t->wait.main_thread = t->pid == t->tid;
+  t->cpu = -1;
+  t->ran = task->se.sum_exec_runtime;
+  t->delay = task->sched_info.run_delay;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
+  struct thread *p = member(parent);
+  if (!p) return 0;
+  struct thread *t = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!t) {
+    count_loss(LOST_THREADS);
+    return 0;
+  }
+  init_thread(t, child, p->job);
+  bool process = child->pid == child->tgid;
+  t->ppid = process ? p->pid : p->ppid;
+  t->has_quota = p->has_quota;
+  t->reason = REASON_OTHER;
+  t->state = THREAD_QUEUED;
+  if (!process || !clone_hints) return 0;
+  // The child has its parent's memory, and so the same futexes at the same addresses.
+  struct hints *from = bpf_task_storage_get(&process_hints, parent->group_leader, NULL, 0);
+  if (!from) return 0;
+  struct hints copy = *from;
+  struct hints *to =
+      bpf_task_storage_get(&process_hints, child, &copy, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!to) count_loss(LOST_THREADS);
+  return 0;
+}
+
+static __always_inline struct thread *adopt(struct task_struct *task) {
+  u32 pid = task->tgid;
+  u32 *job = bpf_map_lookup_elem(&adoptions, &pid);
+  struct thread *leader = NULL;
+  if (!job) { // a thread the kernel made for a member (io_uring), without a fork
+    leader = bpf_task_storage_get(&threads, task->group_leader, NULL, 0);
+    if (!leader) return NULL;
+  }
+  struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!t) {
+    count_loss(LOST_THREADS);
+    return NULL;
+  }
+  init_thread(t, task, job ? *job : leader->job);
+  struct globals *g = globals();
+  u64 now = bpf_ktime_get_ns() - (g ? g->clock_offset : 0);
+  t->ppid = task->real_parent->tgid;
+  t->attached = 1;
+  if (task->on_cpu) {
+    t->state = THREAD_ON_CPU;
+  } else if (task->sched_info.last_queued) {
+    t->state = THREAD_QUEUED;
+    t->reason = REASON_RUNQUEUE;
+  } else {
+    t->reason = wait_reason(t, task, task_state(task));
+    t->wait.reason = t->reason;
+    t->state = THREAD_BLOCKED;
+  }
+  t->since = now;
+  barrier();
+  t->start = now; // from here on the switches count
+  adopted += 1;
+  return t;
+}
+
+// Attached for a moment at the start, so that the distance between the clocks is known before the
+// first thread is watched.
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_any_switch, bool preempt, struct task_struct *prev) {
+  struct globals *g = globals();
+  if (!g) return 0;
+  u64 now = rq_clock(prev);
+  u64 offset = bpf_ktime_get_ns() - now;
+  if (!g->clock_offset || offset < g->clock_offset) g->clock_offset = offset;
+  g->clock_seen = now;
+  return 0;
+}
+
+SEC("iter/task")
+int walk(struct bpf_iter__task *ctx) {
+  struct task_struct *task = ctx->task;
+  if (!task || task->flags & PF_KTHREAD) return 0;
+  struct thread *t = bpf_task_storage_get(&threads, task, NULL, 0);
+  if (!t) t = adopt(task);
+  if (!t || t->state == THREAD_ENDED || !t->start) return 0;
+
+  struct globals *g = globals();
+  u64 now = bpf_ktime_get_ns() - (g ? g->clock_offset : 0);
+  u64 queued = 0;
+  u64 last_queued = task->sched_info.last_queued;
+  if (t->state != THREAD_ON_CPU && last_queued) {
+    queued = task->sched_info.run_delay - t->delay;
+    if (last_queued < now) queued += now - last_queued;
+  }
+  t->now = now;
+  t->queued = queued;
+  t->utime = task->utime;
+  t->stime = task->stime;
+  t->voluntary = task->nvcsw;
+  t->involuntary = task->nivcsw;
+  t->minor_faults = task->min_flt;
+  t->major_faults = task->maj_flt;
+  bpf_probe_read_kernel(t->name, sizeof(t->name), task->comm);
+  bpf_seq_write(ctx->meta->seq, t, sizeof(*t) + nr_cpus * sizeof(u64));
+  return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

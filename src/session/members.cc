@@ -1,0 +1,140 @@
+#include "src/session/members.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "members.skel.h"
+#include "src/bpf/skeleton.h"
+
+namespace jobscope {
+namespace {
+
+constexpr int kTries = 4;
+
+struct FreeBtf {
+  void operator()(btf* b) const { btf__free(b); }
+};
+
+// The task storage `threads`. Its values end in one counter per CPU, so their size is known only
+// here; task storage must be described in BTF, so we describe it as an array of bytes.
+Result<Fd> create_threads(uint32_t cpus) {
+  const auto size = static_cast<uint32_t>(thread_record_size(cpus));
+  const std::unique_ptr<btf, FreeBtf> types(btf__new_empty());
+  if (!types) return fail_errno("describing the map of threads");
+  const int key = btf__add_int(types.get(), "int", 4, BTF_INT_SIGNED);
+  const int byte = btf__add_int(types.get(), "unsigned char", 1, 0);
+  const int value = btf__add_array(types.get(), key, byte, size);
+  if (key < 0 || byte < 0 || value < 0) return fail_errno("describing the map of threads", EINVAL);
+  if (const int error = btf__load_into_kernel(types.get()))
+    return fail_errno("describing the map of threads to the kernel", -error);
+  LIBBPF_OPTS(bpf_map_create_opts, options, .btf_fd = static_cast<uint32_t>(btf__fd(types.get())),
+              .btf_key_type_id = static_cast<uint32_t>(key),
+              .btf_value_type_id = static_cast<uint32_t>(value), .map_flags = BPF_F_NO_PREALLOC);
+  Fd map(bpf_map_create(BPF_MAP_TYPE_TASK_STORAGE, "threads", sizeof(int), size, 0, &options));
+  if (!map) return fail_errno("creating the map of threads");
+  return map;
+}
+
+}  // namespace
+
+struct Members::Impl {
+  Skeleton<members_bpf> skeleton;
+  Link fork, walk;
+  int globals = -1;
+  uint32_t cpus = 1;
+
+  Result<std::vector<char>> read_threads() const;
+};
+
+Members::Members(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Members::~Members() = default;
+
+Result<std::unique_ptr<Members>> Members::open(SharedMaps& maps, uint32_t cpus) {
+  maps.own("threads", TRY(create_threads(cpus)));
+  auto impl = std::make_unique<Impl>();
+  auto& skeleton = impl->skeleton;
+  TRY(skeleton.open());
+  skeleton->rodata->nr_cpus = cpus;
+  TRY(maps.give(skeleton->obj));
+  TRY(skeleton.load());
+  TRY(maps.keep(skeleton->obj));
+  impl->cpus = cpus;
+  impl->globals = maps.fd("session_globals");
+
+  {  // the clocks, before anything is watched
+    const Link any = TRY(attach(skeleton->progs.on_any_switch));
+    for (int i = 0; i < 5; ++i) ::usleep(500);
+  }
+  impl->fork = TRY(attach(skeleton->progs.on_fork));
+  impl->walk = TRY(attach(skeleton->progs.walk));
+  return std::unique_ptr<Members>(new Members(std::move(impl)));
+}
+
+Result<> Members::adopt(std::span<const uint32_t> pids, uint32_t job) {
+  const int map = bpf_map__fd(impl_->skeleton->maps.adoptions);
+  for (const uint32_t pid : pids)
+    if (bpf_map_update_elem(map, &pid, &job, BPF_ANY) != 0)
+      return fail_errno("adopting process " + std::to_string(pid));
+  return {};
+}
+
+Result<std::vector<char>> Members::Impl::read_threads() const {
+  const Fd iterator(bpf_iter_create(bpf_link__fd(walk.get())));
+  if (!iterator) return fail_errno("walking the threads");
+  std::vector<char> bytes;
+  size_t filled = 0;
+  for (;;) {
+    bytes.resize(std::max<size_t>(filled + 65536, bytes.size()));
+    const ssize_t n = ::read(iterator.get(), bytes.data() + filled, bytes.size() - filled);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n < 0) return fail_errno("walking the threads");
+    if (n == 0) break;
+    filled += static_cast<size_t>(n);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+Result<uint32_t> Members::walk(const std::function<void(const ThreadRecord&)>& f) {
+  impl_->skeleton->bss->adopted = 0;
+  const size_t size = thread_record_size(impl_->cpus);
+  std::vector<char> bytes;
+  for (int tries = 0; tries < kTries; ++tries) {  // a copy may be torn: look again
+    bytes = TRY(impl_->read_threads());
+    bool whole = true;
+    for (size_t at = 0; at + size <= bytes.size(); at += size)
+      whole = whole && consistent(thread_record(bytes.data() + at, impl_->cpus, false).head);
+    if (whole) break;
+  }
+  for (size_t at = 0; at + size <= bytes.size(); at += size) {
+    const ThreadRecord record = thread_record(bytes.data() + at, impl_->cpus, false);
+    if (consistent(record.head)) f(record);
+  }
+  const uint32_t adopted = impl_->skeleton->bss->adopted;
+  return adopted;
+}
+
+uint64_t Members::clock_offset() const {
+  const uint32_t zero = 0;
+  globals g{};
+  bpf_map_lookup_elem(impl_->globals, &zero, &g);
+  return g.clock_offset;
+}
+
+ThreadRecord thread_record(const void* bytes, uint32_t cpus, bool ended) {
+  const auto* head = static_cast<const thread*>(bytes);
+  return {*head, {reinterpret_cast<const uint64_t*>(head + 1), cpus}, ended};
+}
+
+size_t thread_record_size(uint32_t cpus) { return sizeof(thread) + cpus * sizeof(uint64_t); }
+
+bool consistent(const thread& t) {
+  return std::accumulate(std::begin(t.parts), std::end(t.parts), t.start) == t.since;
+}
+
+}  // namespace jobscope

@@ -1,0 +1,194 @@
+#include "src/session/process_names.h"
+
+#include <bpf/bpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "src/base/fd.h"
+#include "src/bpf/symbols.h"
+
+namespace jobscope {
+namespace {
+
+// When to look at a process's memory after its exec: libraries come in its first moments, and then
+// now and then. ns.
+constexpr std::array<uint64_t, 7> kLooks = {20'000'000,    80'000'000,    300'000'000,  1'000'000'000,
+                                            4'000'000'000, 15'000'000'000, 60'000'000'000};
+constexpr size_t kMaxProcesses = 65536;
+constexpr size_t kMaxChildNames = 256;
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool is_openmp(std::string_view file) {
+  return file.starts_with("libgomp") || file.starts_with("libomp") || file.starts_with("libiomp5");
+}
+
+bool may_be_python(std::string_view file) {
+  return file.starts_with("python") || file.starts_with("libpython");
+}
+
+// Where the mappings of one file begin in memory, less their offset in it.
+uint64_t load_bias(const std::vector<Mapping>& mappings, const std::string& path) {
+  for (const Mapping& m : mappings)
+    if (m.path == path) return m.start - m.offset;
+  return 0;
+}
+
+hints find_hints(uint32_t pid, const std::vector<Mapping>& mappings) {
+  hints h{};
+  size_t runtimes = 0;
+  std::string last;
+  for (const Mapping& m : mappings) {
+    const std::string_view file = base_name(m.path);
+    if (m.executable && is_openmp(file) && runtimes < std::size(h.omp_start)) {
+      h.omp_start[runtimes] = m.start;
+      h.omp_end[runtimes] = m.end;
+      ++runtimes;
+    }
+    if (!h.gil_end && m.path != last && may_be_python(file)) {
+      last = m.path;
+      const std::string real = "/proc/" + std::to_string(pid) + "/root" + m.path;
+      if (const auto symbol = find_symbol(real, "_PyRuntime")) {
+        h.gil_start = load_bias(mappings, m.path) + symbol->address;
+        h.gil_end = h.gil_start + symbol->size;
+      }
+    }
+  }
+  return h;
+}
+
+}  // namespace
+
+std::vector<Mapping> parse_maps(const std::string& text) {
+  std::vector<Mapping> mappings;
+  std::istringstream lines(text);
+  std::string line;
+  while (std::getline(lines, line)) {
+    Mapping m;
+    unsigned long start = 0, end = 0, offset = 0;
+    char mode[5] = {};
+    int path = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %*x:%*x %*u %n", &start, &end, mode, &offset,
+                    &path) < 4)
+      continue;
+    m.start = start;
+    m.end = end;
+    m.offset = offset;
+    m.executable = mode[2] == 'x';
+    if (path > 0 && static_cast<size_t>(path) < line.size()) m.path = line.substr(path);
+    mappings.push_back(std::move(m));
+  }
+  return mappings;
+}
+
+void ProcessNames::seen(ProcessId id, const std::string& name) {
+  auto found = processes_.find(id);
+  if (found == processes_.end()) {
+    if (processes_.size() >= kMaxProcesses)  // forget those that are gone
+      std::erase_if(processes_, [](const auto& entry) { return entry.second.ended; });
+    found = processes_.emplace(id, Process{}).first;
+  }
+  if (!name.empty()) found->second.name = name;
+}
+
+void ProcessNames::exec(ProcessId id, uint64_t now) {
+  Process& process = processes_[id];
+  process.mappings.clear();
+  process.looks = 0;
+  process.next_look = now + kLooks[0];
+}
+
+void ProcessNames::ended(ProcessId id) {
+  const auto found = processes_.find(id);
+  if (found == processes_.end()) return;
+  found->second.ended = true;
+  found->second.next_look = 0;
+}
+
+uint64_t ProcessNames::due() const {
+  uint64_t first = 0;
+  for (const auto& [id, process] : processes_)
+    if (process.next_look && (!first || process.next_look < first)) first = process.next_look;
+  return first;
+}
+
+void ProcessNames::look(uint64_t now, int hints_map) {
+  for (auto& [id, process] : processes_) {
+    if (!process.next_look || process.next_look > now) continue;
+    look_at(id, process, hints_map);
+    process.looks = std::min<uint32_t>(process.looks + 1, kLooks.size() - 1);
+    process.next_look = now + kLooks[process.looks];
+  }
+}
+
+void ProcessNames::look_at(ProcessId id, Process& process, int hints_map) {
+  const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, id.pid, 0)));
+  if (!pidfd) return;
+  std::ifstream file("/proc/" + std::to_string(id.pid) + "/maps");
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::vector<Mapping> mappings = parse_maps(text.str());
+  if (mappings.empty()) return;
+  process.mappings = std::move(mappings);
+  const hints h = find_hints(id.pid, process.mappings);
+  const int key = pidfd.get();
+  if ((h.gil_end || h.omp_end[0]) && hints_map >= 0)
+    bpf_map_update_elem(hints_map, &key, &h, BPF_ANY);
+}
+
+std::string ProcessNames::name(ProcessId id) const {
+  const auto found = processes_.find(id);
+  return found == processes_.end() ? std::string() : found->second.name;
+}
+
+std::string ProcessNames::name_by_pid(uint32_t pid) const {
+  auto after = processes_.lower_bound({pid + 1, 0});
+  if (after == processes_.begin()) return {};
+  const auto& [id, process] = *std::prev(after);
+  return id.pid == pid ? process.name : std::string();
+}
+
+void ProcessNames::child(uint32_t parent, const std::string& name) {
+  auto& names = children_[parent];
+  if (names.size() < kMaxChildNames || names.contains(name)) ++names[name];
+}
+
+std::string ProcessNames::children(uint32_t parent) const {
+  const auto found = children_.find(parent);
+  if (found == children_.end()) return {};
+  const auto& names = found->second;
+  const auto top = std::max_element(names.begin(), names.end(), [](const auto& a, const auto& b) {
+    return a.second < b.second;
+  });
+  if (top == names.end()) return {};
+  return top->second == 1 ? top->first : top->first + " ×" + std::to_string(top->second);
+}
+
+std::string ProcessNames::owner(ProcessId id, uint64_t address) const {
+  const auto found = processes_.find(id);
+  if (found == processes_.end()) return {};
+  const std::vector<Mapping>& mappings = found->second.mappings;
+  auto after = std::upper_bound(mappings.begin(), mappings.end(), address,
+                                [](uint64_t a, const Mapping& m) { return a < m.start; });
+  if (after == mappings.begin()) return {};
+  const auto here = std::prev(after);
+  if (address >= here->end) return {};
+  // .bss follows a library's data as anonymous memory.
+  if (here->path.empty() && here != mappings.begin()) {
+    const auto before = std::prev(here);
+    if (before->end == here->start && before->path.find(".so") != std::string::npos)
+      return std::string(base_name(before->path));
+  }
+  if (here->path.empty()) return "anonymous memory";
+  if (here->path == "[heap]") return "heap";
+  if (here->path.starts_with("[stack")) return "stack";
+  return std::string(base_name(here->path));
+}
+
+}  // namespace jobscope

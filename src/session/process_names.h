@@ -1,0 +1,66 @@
+// Names of processes and of what lies in their memory, kept after they are gone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bpf/thread.h"
+
+namespace jobscope {
+
+// A process is named by its pid and the start of its leader: pids are used again.
+struct ProcessId {
+  uint32_t pid = 0;
+  uint64_t start = 0;
+  auto operator<=>(const ProcessId&) const = default;
+};
+
+// One line of /proc/PID/maps.
+struct Mapping {
+  uint64_t start = 0, end = 0, offset = 0;
+  bool executable = false;
+  std::string path;  // "/usr/lib/libc.so.6", "[heap]", "" for anonymous memory
+};
+std::vector<Mapping> parse_maps(const std::string& text);
+
+class ProcessNames {
+ public:
+  // A process exists (again): a new image after an exec, or a fork.
+  void seen(ProcessId id, const std::string& name);
+  void exec(ProcessId id, uint64_t now);
+  void ended(ProcessId id);
+  // Looks at the memory of the living processes that are due (20 ms after an exec, then ever more
+  // seldom), and tells the kernel side where their Python and OpenMP runtimes lie.
+  void look(uint64_t now, int hints_map);
+  // When look() has something to do next, ns; 0: nothing.
+  uint64_t due() const;
+
+  // A child of `parent` was seen, by its name.
+  void child(uint32_t parent, const std::string& name);
+
+  std::string name(ProcessId id) const;  // "" if unknown
+  // The newest process that had this pid.
+  std::string name_by_pid(uint32_t pid) const;
+  // "true ×10000": the most frequent name among the children of a process, "" if it has none.
+  std::string children(uint32_t parent) const;
+  // What lies at an address: "libgomp.so.1", "heap", "stack", "anonymous", "" if unknown.
+  std::string owner(ProcessId id, uint64_t address) const;
+
+ private:
+  struct Process {
+    std::string name;
+    std::vector<Mapping> mappings;
+    uint64_t next_look = 0;
+    uint32_t looks = 0;
+    bool ended = false;
+  };
+  void look_at(ProcessId id, Process& process, int hints_map);
+
+  std::map<ProcessId, Process> processes_;
+  std::map<uint32_t, std::map<std::string, uint64_t>> children_;  // ended ones
+};
+
+}  // namespace jobscope

@@ -1,0 +1,193 @@
+#include "src/session/session.h"
+
+#include <bpf/libbpf.h>
+
+#include <array>
+#include <numeric>
+
+#include "src/base/clock.h"
+#include "src/bpf/map.h"
+#include "src/bpf/skeleton.h"
+#include "src/session/members.h"
+#include "src/session/probe.h"
+#include "src/session/self_cost.h"
+
+namespace jobscope {
+namespace {
+
+constexpr uint32_t kJob = 0;
+
+struct FreeRing {
+  void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
+};
+
+constexpr std::array<const char*, LOSSES> kLossNames = {
+    "thread records", "events", "threads", "named waits", "files", "block requests", "peers"};
+
+}  // namespace
+
+struct Session::Impl {
+  SharedMaps maps;
+  std::unique_ptr<Members> members;
+  std::vector<std::pair<const ProbeInfo*, std::unique_ptr<Probe>>> probes;
+  std::vector<ProbeStatus> statuses;
+  std::unique_ptr<ring_buffer, FreeRing> ring;
+  Knowledge knowledge;
+  BpfCost cost;
+  size_t living = 0;
+
+  void start_probes();
+  void take(const void* data, size_t size);
+  void name_process(const thread& t);
+  void walk();
+  SelfCost self(uint64_t now) const;
+};
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::open() {
+  auto impl = std::make_unique<Impl>();
+  impl->knowledge.cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  impl->members = TRY(Members::open(impl->maps, impl->knowledge.cpus));
+  impl->ring.reset(ring_buffer__new(
+      impl->maps.fd("events"),
+      [](void* self, void* data, size_t size) {
+        static_cast<Impl*>(self)->take(data, size);
+        return 0;
+      },
+      impl.get(), nullptr));
+  if (!impl->ring) return fail_errno("opening the ring of events");
+  impl->start_probes();
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
+void Session::Impl::start_probes() {
+  for (const ProbeInfo* info : probe_table()) {
+    std::unique_ptr<Probe> probe = info->make();
+    if (const Result<> started = probe->start(maps); !started) {
+      statuses.push_back({info->name, ProbeStatus::State::unavailable, started.error().what});
+      continue;
+    }
+    const std::string reason = probe->degraded();
+    statuses.push_back({info->name,
+                        reason.empty() ? ProbeStatus::State::ok : ProbeStatus::State::degraded,
+                        reason});
+    probes.emplace_back(info, std::move(probe));
+  }
+}
+
+// One record of the ring.
+void Session::Impl::take(const void* data, size_t size) {
+  const auto& record = *static_cast<const event*>(data);
+  if (size < sizeof(event) || record.size > size) return;
+  switch (record.type) {
+    case EVENT_THREAD_END: {
+      const ThreadRecord ended = thread_record(data, knowledge.cpus, true);
+      name_process(ended.head);
+      if (ended.head.pid == ended.head.tid)
+        knowledge.processes.child(ended.head.ppid, ended.head.name);
+      knowledge.waits.add_ended(ended.head);
+      for (auto& [info, probe] : probes) probe->on_thread(ended);
+      return;
+    }
+    case EVENT_FILE_NAME: {
+      const auto& head = *static_cast<const file_name_head*>(data);
+      knowledge.files.add(head, {static_cast<const char*>(data) + sizeof(head), head.length});
+      return;
+    }
+    case EVENT_EXEC: {
+      const auto& exec = *static_cast<const exec_event*>(data);
+      knowledge.processes.seen({exec.pid, exec.process}, exec.name);
+      knowledge.processes.exec({exec.pid, exec.process}, monotonic_now());
+      break;
+    }
+    case EVENT_PROCESS_END: {
+      const auto& end = *static_cast<const process_event*>(data);
+      knowledge.processes.ended({end.pid, end.process});
+      break;
+    }
+    default:
+      break;
+  }
+  for (auto& [info, probe] : probes) probe->on_event(record);
+}
+
+void Session::Impl::name_process(const thread& t) {
+  if (t.pid == t.tid) knowledge.processes.seen({t.pid, t.process}, t.name);
+}
+
+void Session::Impl::walk() {
+  knowledge.waits.begin_look();
+  living = 0;
+  (void)members->walk([this](const ThreadRecord& record) {
+    ++living;
+    name_process(record.head);
+    knowledge.waits.add_living(record.head);
+    for (auto& [info, probe] : probes) probe->on_thread(record);
+  });
+}
+
+Result<> Session::adopt(std::span<const uint32_t> pids) {
+  TRY(impl_->members->adopt(pids, kJob));
+  for (;;) {
+    const uint32_t adopted = TRY(impl_->members->walk([this](const ThreadRecord& record) {
+      const thread& t = record.head;
+      impl_->name_process(t);
+      if (t.pid == t.tid) impl_->knowledge.processes.exec({t.pid, t.process}, monotonic_now());
+    }));
+    if (adopted == 0) return {};
+  }
+}
+
+int Session::events_fd() const { return ring_buffer__epoll_fd(impl_->ring.get()); }
+
+void Session::drain() {
+  ring_buffer__consume(impl_->ring.get());
+  const uint64_t now = monotonic_now();
+  impl_->cost.tick(now);
+  const uint64_t due = impl_->knowledge.processes.due();
+  if (due && due <= now)
+    impl_->knowledge.processes.look(now, impl_->maps.fd("process_hints"));
+}
+
+SnapshotPtr Session::look(const JobRun& job) {
+  // First the living, then the ring: a thread that ends in between is told twice, never not at all.
+  impl_->walk();
+  drain();
+  impl_->knowledge.waits.look(impl_->maps.fd("waits"));
+  impl_->knowledge.clock_offset = impl_->members->clock_offset();
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->job = job;
+  snapshot->probes = impl_->statuses;
+  for (auto& [info, probe] : impl_->probes) {
+    const Result<> collected = probe->collect(impl_->knowledge, *snapshot);
+    if (collected) continue;
+    for (ProbeStatus& status : snapshot->probes)
+      if (status.name == info->name)
+        status = {status.name, ProbeStatus::State::degraded, collected.error().what};
+  }
+  snapshot->self = impl_->self(monotonic_now());
+  return snapshot;
+}
+
+SelfCost Session::Impl::self(uint64_t now) const {
+  SelfCost own;
+  measure_process(own);
+  own.bpf = cost.estimate(now);
+  own.map_bytes = maps.bytes();
+  for (const auto& [info, probe] : probes) own.map_bytes += probe->map_bytes(maps);
+  for (uint32_t i = 0; i < LOSSES; ++i) {
+    const auto values = per_cpu<uint64_t>(maps.fd("losses"), i, knowledge.cpus);
+    const uint64_t lost = std::accumulate(values.begin(), values.end(), uint64_t{0});
+    if (lost) own.lost[kLossNames[i]] = lost;
+    own.events_lost += lost;
+  }
+  return own;
+}
+
+size_t Session::living() const { return impl_->living; }
+
+const std::vector<ProbeStatus>& Session::probes() const { return impl_->statuses; }
+
+}  // namespace jobscope

@@ -1,0 +1,45 @@
+// One session: a job under observation, from the first mark to the last look.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/model/snapshot.h"
+
+namespace jobscope {
+
+// Single-threaded: all calls come from one thread. Destroying it takes everything out of the kernel.
+class Session {
+ public:
+  // Loads membership and all probes. Fails only if no job could be watched at all; a probe that
+  // cannot work here says so in Snapshot::probes.
+  static Result<std::unique_ptr<Session>> open();
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Makes all threads of these processes members; their children will be. Repeats until no new
+  // thread is found, so that none escapes by a fork at the wrong moment.
+  Result<> adopt(std::span<const uint32_t> pids);
+
+  // Readable when there is enough to drain; also call drain() some ten times a second.
+  int events_fd() const;
+  // Takes what happened, and does the work that is due (looking at memory maps, cost windows).
+  void drain();
+
+  // The job as of now. `job` comes from the caller: argv, exit code and so on; the rest is added.
+  SnapshotPtr look(const JobRun& job);
+  // Members that were alive at the last look.
+  size_t living() const;
+  const std::vector<ProbeStatus>& probes() const;
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace jobscope

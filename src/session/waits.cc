@@ -1,0 +1,84 @@
+#include "src/session/waits.h"
+
+#include <bpf/bpf.h>
+
+#include <tuple>
+
+#include "src/bpf/map.h"
+
+namespace jobscope {
+namespace {
+
+constexpr size_t kTakeOut = 8192;  // half of the map's room
+constexpr size_t kMaxKept = 65536;
+
+auto order(const wait_key& k) {
+  return std::tie(k.process, k.pid, k.main_thread, k.reason, k.detail, k.id[0], k.id[1]);
+}
+
+void add(WaitMap& map, const wait_key& key, const wait_use& use) {
+  wait_use& sum = map[key];
+  sum.ns += use.ns;
+  sum.count += use.count;
+}
+
+// The same wait without the process it happened in and what it was for.
+wait_key anonymous(const wait_key& key) {
+  wait_key folded{};
+  folded.reason = key.reason;
+  folded.main_thread = key.main_thread;
+  return folded;
+}
+
+}  // namespace
+
+bool WaitKeyLess::operator()(const wait_key& a, const wait_key& b) const {
+  return order(a) < order(b);
+}
+
+void WaitTable::begin_look() { living_.clear(); }
+
+void WaitTable::look(int map) {
+  in_map_.clear();
+  for_each<wait_key, wait_use>(
+      map, [this](const wait_key& key, const wait_use& use) { in_map_[key] = use; });
+  if (in_map_.size() < kTakeOut) return;
+  for (const auto& [key, use] : in_map_) {
+    wait_use last = use;
+    if (bpf_map_lookup_and_delete_elem(map, &key, &last) != 0) {  // before 5.14: not for hashes
+      bpf_map_lookup_elem(map, &key, &last);
+      bpf_map_delete_elem(map, &key);
+    }
+    keep(key, last);
+  }
+  in_map_.clear();
+}
+
+void WaitTable::keep(const wait_key& key, const wait_use& use) {
+  if (kept_.size() < kMaxKept || kept_.contains(key))
+    add(kept_, key, use);
+  else
+    add(kept_, anonymous(key), use);
+}
+
+void WaitTable::add_living(const thread& t) {
+  for (const named_wait& named : t.named)
+    if (named.use.count) add(living_, named.key, named.use);
+  if (t.state != THREAD_BLOCKED || t.now <= t.since) return;
+  const uint64_t held = t.now - t.since;
+  if (t.queued < held) add(living_, t.wait, {held - t.queued, 1});
+}
+
+void WaitTable::add_ended(const thread& t) {
+  for (const named_wait& named : t.named)
+    if (named.use.count) keep(named.key, named.use);
+}
+
+WaitMap WaitTable::all() const {
+  WaitMap sum = kept_;
+  for (const auto& [key, use] : in_map_) add(sum, key, use);
+  for (const auto& [key, use] : living_) add(sum, key, use);
+  return sum;
+}
+
+}  // namespace jobscope

@@ -1,0 +1,39 @@
+// All named waits of the session: those in the BPF map, those taken out of it, and those that each
+// thread still has with it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+
+#include "bpf/thread.h"
+
+namespace jobscope {
+
+struct WaitKeyLess {
+  bool operator()(const wait_key& a, const wait_key& b) const;
+};
+using WaitMap = std::map<wait_key, wait_use, WaitKeyLess>;
+
+class WaitTable {
+ public:
+  // Reads the map `waits`; takes the entries out of it if it is half full, so that it never fills.
+  void look(int map);
+  // What a living thread has with it; forgotten at the next begin_look().
+  void add_living(const thread& t);
+  // What a thread had with it when it ended.
+  void add_ended(const thread& t);
+  void begin_look();
+
+  // Everything, by key. Built when asked.
+  WaitMap all() const;
+
+ private:
+  void keep(const wait_key& key, const wait_use& use);
+
+  WaitMap kept_;     // taken out of the map, or brought by ended threads
+  WaitMap in_map_;   // as of the last look
+  WaitMap living_;   // as of the last look
+};
+
+}  // namespace jobscope
