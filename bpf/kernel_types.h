@@ -239,6 +239,7 @@ struct fs_struct {
 struct in6_addr {
   union {
     u8 u6_addr8[16];
+    u32 u6_addr32[4];
   } in6_u;
 };
 
@@ -248,7 +249,8 @@ struct sock_common {
   u32 skc_rcv_saddr;
   __be16 skc_dport;
   u16 skc_num;
-  struct in6_addr skc_v6_daddr;
+  struct in6_addr skc_v6_daddr; /* both only with CONFIG_IPV6 */
+  struct in6_addr skc_v6_rcv_saddr;
 };
 
 struct sock {
@@ -261,6 +263,105 @@ struct sock {
 struct socket {
   struct sock *sk;
 };
+
+struct tcp_sock {
+  u32 total_retrans; /* segments, as in TCP_INFO */
+};
+
+/* ---- block requests ---- */
+
+struct gendisk {
+  int major;
+  int first_minor;
+  char disk_name[32];
+};
+
+struct request_queue {
+  struct gendisk *disk; /* d152c682f03c, 5.15; before: request.rq_disk */
+};
+
+struct bio_vec;
+
+struct bio {
+  struct bio *bi_next;
+  struct bio_vec *bi_io_vec;
+};
+
+struct request {
+  struct request_queue *q;
+  unsigned int cmd_flags;
+  unsigned int rq_flags;
+  unsigned int __data_len; /* bytes that are still to do */
+  u64 __sector;
+  u64 start_time_ns; /* set soon after block_io_start; not where the queue keeps no statistics */
+  struct bio *bio;
+};
+
+/* f3fa33acca9f ("block: remove the ->rq_disk field in struct request"), 5.17 */
+struct request___before_5_17 {
+  struct gendisk *rq_disk;
+};
+
+/* ---- pages ---- */
+
+struct address_space {
+  struct inode *host;
+};
+
+struct page {
+  unsigned long compound_head; /* bit 0: a tail page; the rest: its head */
+  struct address_space *mapping; /* low bits: what kind it is, see page_inode() */
+};
+
+struct bio_vec {
+  struct page *bv_page;
+};
+
+/* ---- memory cgroups ---- */
+
+typedef struct {
+  s64 counter;
+} atomic_long_t;
+
+struct page_counter {
+  atomic_long_t usage; /* pages */
+  unsigned long max;
+  struct page_counter *parent;
+};
+
+struct kernfs_node {
+  u64 id;
+};
+
+struct cgroup {
+  struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+  struct cgroup *cgroup;
+  struct cgroup_subsys_state *parent;
+};
+
+struct mem_cgroup {
+  struct cgroup_subsys_state css;
+  struct page_counter memory;
+};
+
+enum cgroup_subsys_id {
+  memory_cgrp_id = 4, /* the running kernel's value comes from its BTF */
+};
+
+struct css_set {
+  struct cgroup_subsys_state *subsys[16];
+};
+
+/* ---- signals ---- */
+
+struct kernel_siginfo {
+  int si_code;
+};
+
+struct linux_binprm;
 
 #pragma clang attribute pop
 

@@ -23,6 +23,13 @@ struct {
 } threads SEC(".maps");
 
 struct {
+  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct hints);
+} process_hints SEC(".maps"); /* on the leader of each process */
+
+struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, EVENTS_SIZE);
 } events SEC(".maps");
@@ -41,7 +48,14 @@ struct {
   __type(value, struct globals);
 } session_globals SEC(".maps");
 
-/* Length of the scratch below and of the tail of struct thread. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, COSTS);
+  __type(key, u32);
+  __type(value, struct cost);
+} costs SEC(".maps");
+
+/* Length of the tail of struct thread. */
 const volatile __u32 nr_cpus = 1;
 
 static __always_inline struct thread *member(struct task_struct *task) {
@@ -60,6 +74,21 @@ static __always_inline bool send(void *record, u32 size) {
   u64 filled = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
   u64 flags = filled > EVENTS_SIZE / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
   return bpf_ringbuf_output(&events, record, size, flags) == 0;
+}
+
+/* Counts a run of a program; the time if this one is to be timed, else 0. */
+static __always_inline u64 cost_begin(u32 which) {
+  struct cost *cost = bpf_map_lookup_elem(&costs, &which);
+  if (!cost || ++cost->runs % COST_EVERY) return 0;
+  return bpf_ktime_get_ns();
+}
+
+static __always_inline void cost_end(u32 which, u64 begin) {
+  if (!begin) return;
+  struct cost *cost = bpf_map_lookup_elem(&costs, &which);
+  if (!cost) return;
+  cost->timed += 1;
+  cost->ns += bpf_ktime_get_ns() - begin;
 }
 
 static __always_inline struct globals *globals(void) {

@@ -140,6 +140,7 @@ struct process_event {
   char name[16];
   __u32 pad;
   __u64 maxrss; /* pages */
+  __u64 at;     /* CLOCK_MONOTONIC */
 };
 
 struct oom_event {
@@ -199,6 +200,23 @@ struct unsent {
 struct globals {
   __u64 clock_offset; /* CLOCK_MONOTONIC - rq->clock */
   __u64 clock_seen;   /* rq->clock when it was last compared */
+  __u64 clock_cost;   /* ns between two readings of the clock, one after the other */
+};
+
+/* Run time of the programs on hot paths, per CPU: one run of COST_EVERY is timed. */
+enum costly {
+  COST_SWITCH,
+  COST_WAKING,
+  COST_BLOCK,
+  COST_NET,
+  COSTS,
+};
+#define COST_EVERY 64
+
+struct cost {
+  __u64 runs;
+  __u64 timed;
+  __u64 ns; /* of the timed ones, the clock's own cost included */
 };
 
 /* Where the futexes of a process lie; written by user space. */

@@ -14,13 +14,6 @@
 const volatile __u64 accelerator_majors[MAJORS / 64] = {};
 
 struct {
-  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __type(key, int);
-  __type(value, struct hints);
-} process_hints SEC(".maps"); /* on the leader of each process */
-
-struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(map_flags, BPF_F_NO_PREALLOC);
   __uint(max_entries, 16384);

@@ -30,7 +30,8 @@ unset PYTHONHOME PYTHONPATH
 
 version=$("$base_python" -c 'import sys; print(sys.executable, sys.version)') ||
   die "cannot run $base_python: set JOBSCOPE_PYTHON to a Python 3.11"
-key=$({ echo "$version"; cat "$requirements"; } | sha256sum | cut -c 1-16)
+# A new comment is no new requirement.
+key=$({ echo "$version"; grep -Ev '^ *(#|$)' "$requirements"; } | sha256sum | cut -c 1-16)
 
 cache=${JOBSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/jobscope}/python
 mkdir -p "$cache"

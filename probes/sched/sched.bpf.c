@@ -225,10 +225,12 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
+  u64 begin = cost_begin(COST_SWITCH);
   struct thread *t = member(prev);
   if (t) leave(t, prev, preempt);
   t = member(next);
   if (t) enter(t, next);
+  cost_end(COST_SWITCH, begin);
   return 0;
 }
 
@@ -252,17 +254,22 @@ static __always_inline bool in_interrupt(struct task_struct *current) {
   return count & (HARDIRQ_MASK | NMI_MASK | SOFTIRQ_OFFSET);
 }
 
-// Who ends the waits of main threads: "main waits for KernelThread_0", "for pt_data_worker".
-SEC("tp_btf/sched_waking")
-int BPF_PROG(on_waking, struct task_struct *task) {
-  if (task->pid != task->tgid) return 0;
+static __always_inline void note_waker(struct task_struct *task) {
   struct thread *t = member(task);
-  if (!t || t->state != THREAD_BLOCKED || !ended_by_thread(t->reason)) return 0;
+  if (!t || t->state != THREAD_BLOCKED || !ended_by_thread(t->reason)) return;
   struct task_struct *waker = bpf_get_current_task_btf();
-  if (in_interrupt(waker)) return 0;
+  if (in_interrupt(waker)) return;
   t->waker_pid = waker->tgid;
   t->waker_tid = waker->pid;
   bpf_probe_read_kernel(t->waker, sizeof(t->waker), waker->comm);
+}
+
+// Who ends the waits of main threads: "main waits for KernelThread_0", "for pt_data_worker".
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task) {
+  u64 begin = cost_begin(COST_WAKING);
+  if (task->pid == task->tgid) note_waker(task);
+  cost_end(COST_WAKING, begin);
   return 0;
 }
 

@@ -77,6 +77,7 @@ std::string command(const PrivilegeFacts& facts) {
 
 std::vector<Capability> watch_capabilities() {
   std::vector<Capability> list;
+  list.reserve(kWatchCapabilities.size());
   for (const NeededCapability& need : kWatchCapabilities) list.push_back(need.value);
   return list;
 }

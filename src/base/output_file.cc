@@ -7,12 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 namespace jobscope {
 namespace {
@@ -49,6 +51,14 @@ std::optional<int> descriptor_of(std::string_view path) {
     if (failed == std::errc() && end == name.data() + name.size() && fd >= 0) return fd;
   }
   return std::nullopt;
+}
+
+// A file that is a mount point itself, as `-v out.json:/out.json` makes in a container: rename()
+// can't replace it.
+bool is_mount_point(int fd) {
+  struct statx info {};
+  return ::statx(fd, "", AT_EMPTY_PATH, 0, &info) == 0 &&
+         (info.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 std::string temporary_name(const std::string& target) {
@@ -99,9 +109,9 @@ ActingAs::~ActingAs() {
 
 tl::unexpected<Error> OutputFile::error(int code) const {
   const bool standard = path_ == "-";
-  return fail_errno("cannot write " + (standard ? "standard output" : path_), code,
-                    code == ENOSPC || code == EDQUOT ? "free some space, or write to another disk"
-                                                     : "");
+  return fail_errno(
+      "cannot write " + (standard ? "standard output" : path_), code,
+      code == ENOSPC || code == EDQUOT ? "free some space, or write to another disk" : "");
 }
 
 Result<OutputFile> OutputFile::create(const std::string& path, const Identity& owner) {
@@ -146,7 +156,7 @@ Result<> OutputFile::open() {
     return {};
   }
   if (path_.empty() || path_.ends_with('/')) return error(path_.empty() ? ENOENT : EISDIR);
-  return open_beside(path_, 0);
+  return open_beside(path_, nullptr);
 }
 
 // `target` has no symlinks in it.
@@ -155,16 +165,17 @@ Result<> OutputFile::open_existing(const std::string& target) {
   fd_ = Fd(::open(target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd_ && errno == ENXIO) {
     const auto nobody = error(ENXIO);
-    return fail(nobody.value().what.substr(0, nobody.value().what.rfind(':')) + ": nobody reads it");
+    return fail(nobody.value().what.substr(0, nobody.value().what.rfind(':')) +
+                ": nobody reads it");
   }
   struct stat info {};
   if (!fd_ || ::fstat(fd_.get(), &info) != 0) return error(errno);
   ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) & ~O_NONBLOCK);
   if (!S_ISREG(info.st_mode)) return {};
   truncate_ = true;
-  if (info.st_uid != owner_.uid || info.st_nlink != 1) return {};
+  if (info.st_uid != owner_.uid || info.st_nlink != 1 || is_mount_point(fd_.get())) return {};
   Fd in_place = std::move(fd_);
-  if (open_beside(target, info.st_mode & 07777)) {
+  if (open_beside(target, &info)) {
     truncate_ = false;
   } else {
     fd_ = std::move(in_place);
@@ -172,12 +183,17 @@ Result<> OutputFile::open_existing(const std::string& target) {
   return {};
 }
 
-// Mode 0: what the umask gives a new file.
-Result<> OutputFile::open_beside(const std::string& target, mode_t mode) {
+// The new file gets the group and mode of `like`, or what the directory and the umask give.
+Result<> OutputFile::open_beside(const std::string& target, const struct stat* like) {
   const std::string name = temporary_name(target);
   fd_ = Fd(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!fd_) return error(errno);
-  if (mode != 0) ::fchmod(fd_.get(), mode);
+  if (like != nullptr && (::fchown(fd_.get(), static_cast<uid_t>(-1), like->st_gid) != 0 ||
+                          ::fchmod(fd_.get(), like->st_mode & 07777) != 0)) {
+    const int code = errno;
+    ::unlink(name.c_str());
+    return error(code);
+  }
   target_ = target;
   temporary_ = name;
   return {};

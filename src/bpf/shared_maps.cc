@@ -10,8 +10,9 @@
 namespace jobscope {
 namespace {
 
-constexpr std::array<std::string_view, 8> kShared = {
-    "threads", "events", "losses", "session_globals", "files", "waits", "process_hints", "unsents"};
+constexpr std::array<std::string_view, 9> kShared = {
+    "threads", "events", "losses", "session_globals", "files",
+    "waits",   "costs",  "unsents", "process_hints"};
 
 bool is_shared(std::string_view name) {
   for (const std::string_view shared : kShared)

@@ -1,1 +1,121 @@
-int main() { return 0; }
+// jobscope: says where an AI job's time goes, and why, with nothing changed in the job.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "src/cli/command.h"
+#include "src/cli/launch.h"
+
+namespace jobscope {
+namespace {
+
+constexpr std::array<const Command*, 4> kCommands = {&run_command, &attach_command,
+                                                     &report_command, &check_command};
+constexpr int kUsage = 2;
+
+constexpr const char* kDescription =
+    "jobscope says where an AI job's time goes, and why, with nothing changed in the job.";
+constexpr const char* kFooter =
+    "Start with:  jobscope run -- python train.py\n"
+    "Each command has its own help:  jobscope run --help";
+
+// Edits to make one word of the other.
+size_t distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+Error unknown_command(const std::string& name) {
+  const auto nearest =
+      *std::min_element(kCommands.begin(), kCommands.end(), [&](const Command* a, const Command* b) {
+        return distance(name, a->name) < distance(name, b->name);
+      });
+  std::string hint = "'jobscope --help' lists the commands";
+  if (distance(name, nearest->name) <= 2)
+    hint = fmt::format("did you mean 'jobscope {}'?", nearest->name);
+  return {fmt::format("there is no command '{}'", name), hint, 0};
+}
+
+// The command that the arguments name, if they name one.
+const Command* find_command(const std::string& name) {
+  const auto found = std::find_if(kCommands.begin(), kCommands.end(),
+                                  [&](const Command* command) { return command->name == name; });
+  return found == kCommands.end() ? nullptr : *found;
+}
+
+int main_of_command(const Command& command, const Invocation& invocation) {
+  CLI::App app(command.help, fmt::format("jobscope {}", command.name));
+  const auto run = command.declare(app, invocation);
+  const auto argv = invocation.argv.subspan(1);
+  try {
+    app.parse(static_cast<int>(argv.size()), argv.data());
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    print_error({error.what(), fmt::format("'jobscope {} --help' lists its options", command.name),
+                 0});
+    return command.failure;
+  }
+  const Result<int> code = run();
+  if (code) return *code;
+  print_error(code.error());
+  return command.failure;
+}
+
+int main_of_program(std::span<const char* const> argv) {
+  if (const Result<> held = hold_standard_descriptors(); !held) {
+    print_error(held.error());
+    return kUsage;
+  }
+  const std::string first = argv.size() > 1 ? argv[1] : "--help";
+  if (first == "--version" || first == "-V") {
+    fmt::print("jobscope {}\n", JOBSCOPE_VERSION);
+    return 0;
+  }
+  if (first == "--help" || first == "-h" || first == "help") {
+    if (argv.size() > 2)
+      if (const Command* command = find_command(argv[2])) {
+        const std::array<const char*, 3> help = {argv[0], argv[2], "--help"};
+        return main_of_command(*command, {help});
+      }
+    fmt::print("{}\n\nUsage: jobscope COMMAND [options]\n\nCommands:\n", kDescription);
+    for (const Command* command : kCommands) fmt::print("  {:<10}{}\n", command->name, command->help);
+    fmt::print("\n{}\n", kFooter);
+    return argv.size() > 1 ? 0 : kUsage;
+  }
+  const Command* command = find_command(first);
+  if (!command) {
+    print_error(first.starts_with("-")
+                    ? Error{fmt::format("there is no option '{}'", first),
+                            "options come after a command; 'jobscope --help' lists the commands", 0}
+                    : unknown_command(first));
+    return kUsage;
+  }
+  return main_of_command(*command, {argv});
+}
+
+}  // namespace
+
+}  // namespace jobscope
+
+int main(int argc, char** argv) {
+  try {
+    return jobscope::main_of_program({argv, static_cast<size_t>(argc)});
+  } catch (const std::exception& error) {  // of a library, or no memory
+    jobscope::print_error({error.what(), {}, 0});
+    return 2;
+  }
+}

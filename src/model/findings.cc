@@ -61,10 +61,11 @@ Found killed(const View& view) {
   };
 
   if (!snapshot.oom_kills.empty()) {
-    const auto& first = *std::min_element(
-        snapshot.oom_kills.begin(), snapshot.oom_kills.end(), [](const OomKill& a, const OomKill& b) {
-          return std::tuple(a.at, a.pid) < std::tuple(b.at, b.pid);
-        });
+    const auto& first =
+        *std::min_element(snapshot.oom_kills.begin(), snapshot.oom_kills.end(),
+                          [](const OomKill& a, const OomKill& b) {
+                            return std::tuple(a.at, a.pid) < std::tuple(b.at, b.pid);
+                          });
     const std::string limit =
         first.limit ? "its memory limit of " + human_bytes(*first.limit) : "its memory limit";
     finding.text = fmt::format(
@@ -109,14 +110,15 @@ Found killed(const View& view) {
   const uint32_t pid = victim != nullptr ? victim->pid : snapshot.job.root_pid;
   const std::string name = victim != nullptr ? victim->name : snapshot.job.name;
   const bool known = victim != nullptr && victim->killed_by.has_value();
-  finding.text = fmt::format("{} (pid {}) was killed by {}, sent by {}.", name, pid,
-                             signal_name(signal),
-                             known ? killer_name(*victim->killed_by) : "an unknown process");
+  finding.text =
+      fmt::format("{} (pid {}) was killed by {}, sent by {}.", name, pid, signal_name(signal),
+                  known ? killer_name(*victim->killed_by) : "an unknown process");
   show(pid, name);
   finding.evidence.emplace_back("signal", signal_name(signal));
   if (signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL)
-    finding.advice = "A crash in native code: for a Python job, `python -X faulthandler` prints "
-                     "where.";
+    finding.advice =
+        "A crash in native code: for a Python job, `python -X faulthandler` prints "
+        "where.";
   return finding;
 }
 
@@ -124,11 +126,12 @@ Found killed(const View& view) {
 
 std::string signal_name(int signal) {
   constexpr std::array<const char*, 32> kNames = {
-      "", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV",
-      "USR2", "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU",
-      "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+      "",     "HUP",  "INT",  "QUIT", "ILL",    "TRAP",   "ABRT",  "BUS",  "FPE",  "KILL", "USR1",
+      "SEGV", "USR2", "PIPE", "ALRM", "TERM",   "STKFLT", "CHLD",  "CONT", "STOP", "TSTP", "TTIN",
+      "TTOU", "URG",  "XCPU", "XFSZ", "VTALRM", "PROF",   "WINCH", "IO",   "PWR",  "SYS",
   };
-  if (signal <= 0 || signal >= static_cast<int>(kNames.size())) return fmt::format("signal {}", signal);
+  if (signal <= 0 || signal >= static_cast<int>(kNames.size()))
+    return fmt::format("signal {}", signal);
   return fmt::format("SIG{}", kNames[static_cast<size_t>(signal)]);
 }
 
@@ -142,8 +145,9 @@ std::vector<Finding> find(const Snapshot& snapshot) {
   using namespace rules;
   // In the order of reports when shares are equal.
   constexpr Found (*kRules[])(const View&) = {
-      killed, throttled, lost_cpu, stolen, loader_children, storage, page_fault, swap, memory, gil,
-      barrier, yield_spin, fork_storm, handoff, single_threaded, accelerator, idle_wait, stopped,
+      killed,     throttled, lost_cpu,        stolen,      loader_children, storage,
+      page_fault, swap,      memory,          gil,         barrier,         yield_spin,
+      fork_storm, handoff,   single_threaded, accelerator, idle_wait,       stopped,
   };
   const View view(snapshot);
   std::vector<Finding> findings;

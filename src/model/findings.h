@@ -11,12 +11,12 @@
 namespace jobscope {
 
 struct Finding {
-  std::string id;                // stable: "yield_spin"
-  double share = 0;              // 0..1 of `of`; NaN: nobody could measure it
-  std::string of;                // "the main thread's time", "the job's CPU time"
-  std::string text;              // one or two sentences, with figures
+  std::string id;    // stable: "yield_spin"
+  double share = 0;  // 0..1 of `of`; NaN: nobody could measure it
+  std::string of;    // "the main thread's time", "the job's CPU time"
+  std::string text;  // one or two sentences, with figures
   std::vector<std::pair<std::string, std::string>> evidence;  // what the text rests on
-  std::string advice;            // what to do about it; empty where nothing honest can be said
+  std::string advice;  // what to do about it; empty where nothing honest can be said
 
   bool share_known() const { return !std::isnan(share); }
 };

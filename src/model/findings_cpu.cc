@@ -3,13 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <string_view>
+#include <cmath>
 
 namespace jobscope::rules {
 namespace {
 
-constexpr Nanoseconds kShortLife = 1'000'000'000;
+// Threads that were ready to run for at least 10 % of the elapsed time. Those that were folded
+// count as many as were ready at once, on average.
+uint64_t count_busy(const Snapshot& snapshot) {
+  double count = 0;
+  for (const auto& thread : snapshot.threads) {
+    const double ready =
+        share_of(thread.cpu() + part(thread.parts, Reason::runqueue), snapshot.job.elapsed);
+    count += thread.threads > 1 ? std::round(ready) : ready >= 0.1 ? 1 : 0;
+  }
+  return static_cast<uint64_t>(count);
+}
 
 }  // namespace
 
@@ -37,14 +46,16 @@ Found throttled(const View& view) {
       {"all threads held back", human_time(part(view.totals.parts, Reason::throttled))},
       {"the cgroup's own count", cgroup && cgroup->throttled ? human_time(ledger) : "unknown"}};
   if (cgroup) finding.evidence.emplace_back("cgroup", cgroup->path);
-  finding.advice = "Raise the quota, or run no more threads than it has CPUs (OMP_NUM_THREADS, "
-                   "loader workers): bursts of many threads use it up early in each period.";
+  finding.advice =
+      "Raise the quota, or run no more threads than it has CPUs (OMP_NUM_THREADS, "
+      "loader workers): bursts of many threads use it up early in each period.";
   return finding;
 }
 
 // The main thread waited for a CPU for 5 % of its time, or all threads together for 20 % of the
-// time they were ready to run. Who had the CPUs: the job itself if it kept 90 % of those it may
-// use busy; its own threads on few cores if it kept those busy; else others.
+// time they were ready to run. Who had the CPUs: the job itself if it kept 90 % of those it may use
+// busy; its own threads on few cores if it kept those busy; others if it has no more busy threads
+// (ready to run for 10 % of the elapsed time) than CPUs; and else it cannot be told from here.
 Found lost_cpu(const View& view) {
   const Nanoseconds main = view.of_main(Reason::runqueue);
   const Nanoseconds all = part(view.totals.parts, Reason::runqueue);
@@ -59,26 +70,39 @@ Found lost_cpu(const View& view) {
   const unsigned cpus = view.snapshot.job.cpus;
   const auto used = static_cast<double>(cores_used(view.totals.cores));
   const double wanted = share_of(ready, view.snapshot.job.elapsed);
-  finding.text = by_main
-                     ? fmt::format("The main thread waited {} for a CPU. ", view.main_words(main))
-                     : fmt::format("Threads waited {} for a CPU. ",
-                                   time_and_share(all, share_of(all, ready)));
+  finding.text =
+      by_main
+          ? fmt::format("The main thread waited {} for a CPU. ", view.main_words(main))
+          : fmt::format("Threads waited {} for a CPU. ", time_and_share(all, share_of(all, ready)));
+  const uint64_t busy_threads = count_busy(view.snapshot);
+  const std::string threads =
+      fmt::format("{} busy thread{}", human_count(busy_threads), busy_threads == 1 ? "" : "s");
   if (cpus > 0 && view.busy >= 0.9 * cpus) {
-    finding.text += fmt::format(
-        "The job itself had the CPUs: on average {} of its threads were ready to run on {} CPUs.",
-        human_cores(wanted), cpus);
-    finding.advice = "Fewer threads (OMP_NUM_THREADS, the framework's pools, loader workers), or "
-                     "more CPUs.";
+    finding.text += fmt::format("The job itself had them: {} on {} CPUs, {} of these kept busy.",
+                                threads, cpus, human_cores(view.busy));
+    finding.advice =
+        "Fewer threads (OMP_NUM_THREADS, the framework's pools, loader workers), or "
+        "more CPUs.";
   } else if (cpus > 0 && used > 0 && used < cpus && view.busy >= 0.9 * used) {
-    finding.text += fmt::format("Its threads crowd on {:.0f} of the {} CPUs it may use.", used, cpus);
-    finding.advice = "Look for threads pinned to the same cores (OMP_PROC_BIND, taskset, the "
-                     "framework's affinity settings).";
+    finding.text +=
+        fmt::format("Its threads crowd on {:.0f} of the {} CPUs it may use.", used, cpus);
+    finding.advice =
+        "Look for threads pinned to the same cores (OMP_PROC_BIND, taskset, the "
+        "framework's affinity settings).";
+  } else if (cpus > 0 && busy_threads <= cpus) {
+    finding.text +=
+        fmt::format("Other processes had them: the job has only {} for {} CPUs.", threads, cpus);
+    finding.advice =
+        "See what else runs on these CPUs (`top`), and move it or give the job CPUs "
+        "of its own.";
   } else {
-    finding.text += fmt::format(
-        "The job kept only {} of {} CPUs busy: other processes had the rest.",
-        human_cores(view.busy), cpus > 0 ? std::to_string(cpus) : "its");
-    finding.advice = "See what else runs on these CPUs (`top`), and move it or give the job CPUs "
-                     "of its own.";
+    finding.text +=
+        fmt::format("The job has {} for {} CPUs: they were in each other's way{}.", threads,
+                    cpus > 0 ? std::to_string(cpus) : "an unknown number of",
+                    view.busy < 0.5 * cpus ? " in bursts, or other processes were" : "");
+    finding.advice =
+        "Fewer threads (OMP_NUM_THREADS, the framework's pools, loader workers), or "
+        "more CPUs.";
   }
   finding.evidence = {{"main thread", human_time(main)},
                       {"all threads", human_time(all)},
@@ -86,7 +110,7 @@ Found lost_cpu(const View& view) {
                       {"CPUs wanted", human_cores(wanted)}};
   if (view.snapshot.runqueue.count() > 0) {
     const auto p99 = static_cast<Nanoseconds>(1000 * view.snapshot.runqueue.quantile(0.99));
-    finding.evidence.emplace_back("99 % of the waits shorter than", human_time(p99));
+    finding.evidence.emplace_back("99 % of the waits below", human_time(p99));
   }
   return finding;
 }
@@ -119,49 +143,48 @@ Found yield_spin(const View& view) {
       who += fmt::format("{}{} ({})", i > 0 ? " and " : "", spinners[i].second->label,
                          human_percent(part));
   finding.text =
-      sampled ? fmt::format("{} of CPU burnt by spinning: threads without work call sched_yield over "
-                            "and over. Most of it: {}.", time_and_share(time, share), who)
-              : fmt::format("Threads without work call sched_yield over and over, {} times. Most of "
-                            "them: {}.", human_count(totals.yields), who);
+      sampled
+          ? fmt::format(
+                "About {} of CPU went into spinning: threads without work call sched_yield over "
+                "and over. Most of it: {}.",
+                time_and_share(time, share), who)
+          : fmt::format(
+                "Threads without work call sched_yield over and over, {} times. Most of "
+                "them: {}.",
+                human_count(totals.yields), who);
   finding.evidence = {{"times a CPU was given up by sched_yield", human_count(totals.yields)}};
-  finding.evidence.emplace_back(
-      "CPU samples in sched_yield",
-      sampled ? fmt::format("{} of {}", human_count(totals.yield_samples), human_count(totals.samples))
-              : "unknown");
-  finding.advice = view.mindspore()
-                       ? "MindSpore's pools spin before they sleep: try fewer threads, "
-                         "mindspore.runtime.dispatch_threads_num(N), and compare with `jobscope diff`."
-                       : "Fewer threads in that pool spin less; or let them sleep, for OpenMP with "
-                         "OMP_WAIT_POLICY=passive.";
+  finding.evidence.emplace_back("CPU samples in sched_yield",
+                                sampled ? fmt::format("{} of {}", human_count(totals.yield_samples),
+                                                      human_count(totals.samples))
+                                        : "unknown");
+  finding.advice =
+      view.mindspore()
+          ? "MindSpore's pools spin before they sleep: try fewer threads, "
+            "mindspore.runtime.dispatch_threads_num(N), and compare with `jobscope diff`."
+          : "Fewer threads in that pool spin less; or let them sleep, for OpenMP with "
+            "OMP_WAIT_POLICY=passive.";
   return finding;
 }
 
-// 100 processes lived less than 1 s, 10 of them per second, and used 5 % of the job's CPU; or 1,000.
+// 100 processes lived less than 1 s, 10 of them per second, and used 5 % of the job's CPU; or
+// 1,000.
 Found fork_storm(const View& view) {
-  uint64_t count = 0;
-  Nanoseconds cpu = 0, all = 0;
-  std::map<std::string_view, uint64_t> commands;
-  for (const auto& process : view.snapshot.processes) {
-    all += process.cpu;
-    if (!process.exited || (process.processes == 1 && process.lifetime >= kShortLife)) continue;
-    count += process.processes;
-    cpu += process.cpu;
-    commands[process.name] += process.processes;
-  }
-  const double per_second = static_cast<double>(count) /
-                            std::max(1e-9, 1e-9 * static_cast<double>(view.snapshot.job.elapsed));
-  const double share = share_of(cpu, std::max(all, view.totals.cpu));
-  if (count < 1000 && (count < 100 || per_second < 10 || share < 0.05)) return {};
-  const auto top = std::max_element(commands.begin(), commands.end(),
-                                    [](auto& a, auto& b) { return a.second < b.second; });
-  Finding finding{"fork_storm", share, kCpuTime, {}, {}, {}};
-  finding.text = fmt::format("{} processes lived less than a second and used {} of CPU. Most of "
-                             "them: {} ({}).", human_count(count), time_and_share(cpu, share),
-                             top->first, human_count(top->second));
+  const auto brief = short_lived(view.snapshot);
+  const double seconds = 1e-9 * static_cast<double>(view.snapshot.job.elapsed);
+  const double per_second = static_cast<double>(brief.count) / std::max(1e-9, seconds);
+  const double share = share_of(brief.cpu, view.totals.cpu);
+  if (brief.count < 1000 && (brief.count < 100 || per_second < 10 || share < 0.05)) return {};
+  Finding finding{"fork_storm", std::min(1.0, share), kCpuTime, {}, {}, {}};
+  const auto& [name, count] = brief.commands.front();
+  finding.text = fmt::format(
+      "{} processes lived less than a second and used {} of CPU. Most of "
+      "them: {} ({}).",
+      human_count(brief.count), time_and_share(brief.cpu, share), name, human_count(count));
   finding.evidence = {{"per second", human_count(static_cast<uint64_t>(per_second))},
-                      {"CPU of each", human_time(cpu / count)}};
-  finding.advice = "Monitors that sample do not see these. Do the work in one process that stays, "
-                   "or call the command less often.";
+                      {"CPU of each", human_time(brief.cpu / brief.count)}};
+  finding.advice =
+      "Monitors that sample do not see these. Do the work in one process that stays, "
+      "or call the command less often.";
   return finding;
 }
 
@@ -174,12 +197,14 @@ Found stolen(const View& view) {
   if (!by_main && (all < kLeast || share_of(all, held) < 0.02)) return {};
   Finding finding = about_main(view, "stolen", main);
   if (!by_main) finding.share = share_of(all, held), finding.of = "the time its threads held a CPU";
-  finding.text = fmt::format("Interrupts and the hypervisor took {} from {} while it held a CPU.",
-                             by_main ? view.main_words(main) : time_and_share(all, share_of(all, held)),
-                             by_main ? "the main thread" : "the job");
+  finding.text =
+      fmt::format("Interrupts and the hypervisor took {} from {} while it held a CPU.",
+                  by_main ? view.main_words(main) : time_and_share(all, share_of(all, held)),
+                  by_main ? "the main thread" : "the job");
   finding.evidence = {{"main thread", human_time(main)}, {"all threads", human_time(all)}};
-  finding.advice = "In a virtual machine: `vmstat 1`, column st, says if the host is overcommitted. "
-                   "Else see /proc/interrupts for busy devices.";
+  finding.advice =
+      "In a virtual machine: `vmstat 1`, column st, says if the host is overcommitted. "
+      "Else see /proc/interrupts for busy devices.";
   return finding;
 }
 
@@ -192,13 +217,16 @@ Found single_threaded(const View& view) {
       view.share_of_main(view.of_main(Reason::accelerator)) > 0.01)
     return {};
   Finding finding = about_main(view, "single_threaded", time);
-  finding.text = fmt::format("One thread does the work: the main thread computed {} while {} of {} "
-                             "CPUs were busy.", view.main_words(time), human_cores(view.busy), cpus);
+  finding.text = fmt::format(
+      "One thread does the work: the main thread computed {} while {} of {} "
+      "CPUs were busy.",
+      view.main_words(time), human_cores(view.busy), cpus);
   finding.evidence = {
       {"CPU of the main thread", human_time(time)},
       {"CPU of all other threads", human_time(view.totals.cpu - std::min(time, view.totals.cpu))}};
-  finding.advice = "Let the framework use more threads, or move loading and preprocessing to "
-                   "workers. If an accelerator computes, this may be the thread that feeds it.";
+  finding.advice =
+      "Let the framework use more threads, or move loading and preprocessing to "
+      "workers. If an accelerator computes, this may be the thread that feeds it.";
   return finding;
 }
 

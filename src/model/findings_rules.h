@@ -37,9 +37,9 @@ struct View {
   Focus focus;
   JobTotals totals;
   std::vector<ThreadGroup> groups;
-  Parts main{};               // of the main thread; zeros if none is known
+  Parts main{};  // of the main thread; zeros if none is known
   Nanoseconds main_time = 0;
-  double busy = 0;            // CPUs that the job kept busy
+  double busy = 0;  // CPUs that the job kept busy
 };
 
 // A finding that explains this much of the main thread's time, without words as yet.

@@ -44,9 +44,8 @@ std::vector<Handover> handovers(const View& view) {
     }
   std::vector<Handover> result;
   for (auto& [key, entry] : all) result.push_back(std::move(entry));
-  std::stable_sort(result.begin(), result.end(), [](const Handover& a, const Handover& b) {
-    return a.from.wait > b.from.wait;
-  });
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Handover& a, const Handover& b) { return a.from.wait > b.from.wait; });
   return result;
 }
 
@@ -55,8 +54,8 @@ const ThreadGroup* group_of(const View& view, const WakerGroup& waker) {
   const bool child = waker.kind == WakerGroup::Kind::child;
   for (const auto& group : view.groups)
     if (child ? group.main && group.process == waker.name
-              : !group.main && group.label.find(waker.unnamed ? "(unnamed)" : waker.name) !=
-                                   std::string::npos)
+              : !group.main &&
+                    group.label.find(waker.unnamed ? "(unnamed)" : waker.name) != std::string::npos)
       return &group;
   return nullptr;
 }
@@ -64,7 +63,8 @@ const ThreadGroup* group_of(const View& view, const WakerGroup& waker) {
 // What threads did with their time, as evidence: "on CPU 93 %, futex 5 %".
 std::string use_of_time(const ThreadGroup& group) {
   std::string text = "on CPU " + human_percent(share_of(group.cpu(), group.lifetime));
-  if (const double share = share_of(part(group.parts, Reason::runqueue), group.lifetime); share >= 0.01)
+  if (const double share = share_of(part(group.parts, Reason::runqueue), group.lifetime);
+      share >= 0.01)
     text += ", waiting for a CPU " + human_percent(share);
   size_t told = 0;
   for (const auto& [reason, time] : blocked_reasons(group.parts))
@@ -91,9 +91,10 @@ Found loader_children(const View& view) {
   const bool child = most->from.kind == WakerGroup::Kind::child;
   finding.text = fmt::format(
       "The main thread waited {} for {}.", view.main_words(time),
-      child ? fmt::format("its child process{} {}", most->from.threads > 1 ? "es" : "", most->from.name)
-            : most->from.unnamed ? "unnamed threads of its own process, as MindSpore's data workers are"
-                                 : "its data-loading threads " + most->from.name);
+      child ? fmt::format("its child process{} {}", most->from.threads > 1 ? "es" : "",
+                          most->from.name)
+      : most->from.unnamed ? "unnamed threads of its own process, as MindSpore's data workers are"
+                           : "its data-loading threads " + most->from.name);
   finding.evidence = {{"waits", human_count(most->from.waits)},
                       {"woken by", fmt::format("{} of {}", most->from.threads, most->from.name)}};
   finding.advice = "If they load data: give the loader more workers, or cheaper work.";
@@ -113,8 +114,9 @@ Found loader_children(const View& view) {
       finding.advice = "Faster storage, fewer and larger files, or more workers to wait at once.";
     } else if (cpu >= 0.5) {
       finding.text += " They computed " + human_percent(cpu) + " of their time.";
-      finding.advice = "More workers (DataLoader num_workers, MindSpore num_parallel_workers) while "
-                       "CPUs are free; else cheaper or cached transforms.";
+      finding.advice =
+          "More workers (DataLoader num_workers, MindSpore num_parallel_workers) while "
+          "CPUs are free; else cheaper or cached transforms.";
     }
   }
   return finding;
@@ -132,13 +134,15 @@ Found handoff(const View& view) {
                                human_time(each));
     if (const auto* group = group_of(view, from))
       finding.evidence.emplace_back("time of " + from.name, use_of_time(*group));
-    finding.evidence.emplace_back(
-        "waits per second", human_count(static_cast<uint64_t>(
-            static_cast<double>(from.waits) / std::max(1e-9, 1e-9 * static_cast<double>(view.main_time)))));
+    finding.evidence.emplace_back("waits per second",
+                                  human_count(static_cast<uint64_t>(
+                                      static_cast<double>(from.waits) /
+                                      std::max(1e-9, 1e-9 * static_cast<double>(view.main_time)))));
     // Below 1 ms a wait costs as much as the work it waits for.
     if (each < 1'000'000)
-      finding.advice = "The work is handed over in small pieces. Larger batches, or a smaller pool "
-                       "of threads, make fewer of them.";
+      finding.advice =
+          "The work is handed over in small pieces. Larger batches, or a smaller pool "
+          "of threads, make fewer of them.";
     return finding;
   }
   return {};
@@ -165,19 +169,22 @@ Found gil(const View& view) {
   }
   finding.text = by_main ? fmt::format("The main thread waited {} for Python's global lock (GIL).",
                                        view.main_words(main))
-                         : fmt::format("{} threads waited {} for Python's global lock (GIL): only "
-                                       "one of them can run at a time.", threads,
-                                       time_and_share(waited, share_of(waited, lived)));
+                         : fmt::format(
+                               "{} threads waited {} for Python's global lock (GIL): only "
+                               "one of them can run at a time.",
+                               threads, time_and_share(waited, share_of(waited, lived)));
   finding.evidence = {{"threads that waited for it", human_count(threads)},
                       {"together", human_time(waited)}};
-  finding.advice = "Move Python work to processes (DataLoader workers, multiprocessing), or into "
-                   "native code that releases the lock.";
+  finding.advice =
+      "Move Python work to processes (DataLoader workers, multiprocessing), or into "
+      "native code that releases the lock.";
   return finding;
 }
 
 // The main thread waited at OpenMP barriers for 5 % of its time, or the threads that met at them
-// for 20 % of theirs. The slow one is the thread of the same process that waited the least there;
-// it is named if it computed 1.3 times as long as the median of the others.
+// for 20 % of theirs while another thread of the same process computed for half of its time: else
+// they were idle together. The slow one is the one that computed most; it is named if that was 1.3
+// times as long as the median of the others.
 Found barrier(const View& view) {
   std::map<uint32_t, Nanoseconds> by_process;
   for (const auto& thread : view.snapshot.threads)
@@ -196,30 +203,33 @@ Found barrier(const View& view) {
     waited += part(thread.parts, Reason::barrier);
     lived += sum(thread.parts);
   }
+  std::sort(team.begin(), team.end(), [](const ThreadUse* a, const ThreadUse* b) {
+    return std::tuple(a->cpu(), ~a->tid) > std::tuple(b->cpu(), ~b->tid);
+  });
+  const ThreadUse& slow = *team[0];
   const Nanoseconds main = view.of_main(Reason::barrier);
   const bool by_main = view.matters(main, 0.05);
-  if (!by_main && (waited < kLeast || share_of(waited, lived) < 0.2)) return {};
+  if (!by_main && (waited < kLeast || share_of(waited, lived) < 0.2 ||
+                   share_of(slow.cpu(), sum(slow.parts)) < 0.5))
+    return {};
   Finding finding = about_main(view, "barrier", main);
   if (!by_main) {
     finding.share = share_of(waited, lived);
     finding.of = "the time of the OpenMP threads";
   }
-  finding.text = by_main ? fmt::format("The main thread waited {} at OpenMP barriers.",
-                                       view.main_words(main))
-                         : fmt::format("OpenMP threads waited {} at barriers.",
-                                       time_and_share(waited, share_of(waited, lived)));
+  finding.text =
+      by_main ? fmt::format("The main thread waited {} at OpenMP barriers.", view.main_words(main))
+              : fmt::format("OpenMP threads waited {} at barriers.",
+                            time_and_share(waited, share_of(waited, lived)));
   finding.evidence = {{"threads", human_count(team.size())}, {"together", human_time(waited)}};
-  std::sort(team.begin(), team.end(), [](const ThreadUse* a, const ThreadUse* b) {
-    return std::tuple(a->cpu(), ~a->tid) > std::tuple(b->cpu(), ~b->tid);
-  });
   if (team.size() < 2) return finding;
-  const ThreadUse& slow = *team[0];
   const Nanoseconds median = team[1 + (team.size() - 1) / 2]->cpu();
   if (static_cast<double>(slow.cpu()) < 1.3 * static_cast<double>(median)) return finding;
   const bool is_main = slow.tid == slow.pid;
-  finding.text += fmt::format(" The slow one is {}: {} of CPU, the others {} (median).",
-                              is_main ? "the main thread" : fmt::format("{} (tid {})", slow.name, slow.tid),
-                              human_time(slow.cpu()), human_time(median));
+  finding.text +=
+      fmt::format(" The slow one is {}: {} of CPU, the others {} (median).",
+                  is_main ? "the main thread" : fmt::format("{} (tid {})", slow.name, slow.tid),
+                  human_time(slow.cpu()), human_time(median));
   finding.advice = is_main ? "The main thread works alone between the parallel parts: fewer OpenMP "
                              "threads (OMP_NUM_THREADS) lose little."
                            : "Work is shared unevenly: try OMP_SCHEDULE=dynamic, or look for "

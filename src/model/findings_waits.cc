@@ -22,11 +22,11 @@ std::vector<Target> main_targets(const View& view, Reasons reasons) {
   std::map<std::string_view, Target> targets;
   if (view.focus.main == nullptr) return {};
   for (const auto& use : view.snapshot.waits) {
-    if (use.pid != view.focus.main->pid || !use.main_thread || use.target.empty() ||
-        !reasons(use.reason))
+    const std::string_view name = told_target(use.target);
+    if (use.pid != view.focus.main->pid || !use.main_thread || name.empty() || !reasons(use.reason))
       continue;
-    auto& target = targets[use.target];
-    target.name = use.target;
+    auto& target = targets[name];
+    target.name = name;
     target.wait += use.wait;
     target.waits += use.waits;
   }
@@ -65,8 +65,10 @@ Found storage(const View& view) {
     if (targets[0].waits > 0)
       finding.evidence.emplace_back("each", human_time(targets[0].wait / targets[0].waits));
   } else {
-    finding.text = fmt::format("The main thread waited {} for files and disks, no single one of "
-                               "them above half of it.", view.main_words(all));
+    finding.text = fmt::format(
+        "The main thread waited {} for files and disks, no single one of "
+        "them above half of it.",
+        view.main_words(all));
     for (size_t i = 0; i < std::min<size_t>(3, targets.size()); ++i)
       finding.evidence.emplace_back(targets[i].name, human_time(targets[i].wait));
   }
@@ -78,11 +80,13 @@ Found storage(const View& view) {
     if (view.main[i] > view.of_main(most)) most = reason;
   }
   if (most == Reason::disk_read || most == Reason::remote_fs)
-    finding.advice = "Read ahead in other threads or processes, keep the data in memory, or on a "
-                     "faster disk.";
+    finding.advice =
+        "Read ahead in other threads or processes, keep the data in memory, or on a "
+        "faster disk.";
   if (most == Reason::fsync || most == Reason::disk_write)
-    finding.advice = "Write checkpoints and logs from another thread, less often, or to a faster "
-                     "disk.";
+    finding.advice =
+        "Write checkpoints and logs from another thread, less often, or to a faster "
+        "disk.";
   return finding;
 }
 
@@ -91,19 +95,23 @@ Found page_fault(const View& view) {
   Nanoseconds time = view.of_main(Reason::page_fault);
   std::vector<Target> files;
   for (auto& target : main_targets(view, [](Reason r) { return r == Reason::page_fault; })) {
-    if (in_swap(target.name)) time -= std::min(time, target.wait);
-    else files.push_back(std::move(target));
+    if (in_swap(target.name))
+      time -= std::min(time, target.wait);
+    else
+      files.push_back(std::move(target));
   }
   if (!view.matters(time, 0.05)) return {};
   Finding finding = about_main(view, "page_fault", time);
-  finding.text = fmt::format("The main thread waited {} for pages of mapped files that were not in "
-                             "memory{}.", view.main_words(time),
-                             files.empty() ? "" : ", most of all " + files[0].name);
+  finding.text = fmt::format(
+      "The main thread waited {} for pages of mapped files that were not in "
+      "memory{}.",
+      view.main_words(time), files.empty() ? "" : ", most of all " + files[0].name);
   for (size_t i = 0; i < std::min<size_t>(3, files.size()); ++i)
     finding.evidence.emplace_back(files[i].name, human_time(files[i].wait));
   finding.evidence.emplace_back("major faults", human_count(view.totals.major_faults));
-  finding.advice = "A first run from a cold cache looks like this, and a second one does not. If "
-                   "it stays: more memory, or read the file ahead in one go.";
+  finding.advice =
+      "A first run from a cold cache looks like this, and a second one does not. If "
+      "it stays: more memory, or read the file ahead in one go.";
   return finding;
 }
 
@@ -117,8 +125,9 @@ Found swap(const View& view) {
   finding.text = fmt::format("The main thread waited {} for its own memory to come back from swap.",
                              view.main_words(time));
   finding.evidence = {{"major faults", human_count(view.totals.major_faults)}};
-  finding.advice = "The machine has too little memory for all that runs on it: use less, or move "
-                   "something away.";
+  finding.advice =
+      "The machine has too little memory for all that runs on it: use less, or move "
+      "something away.";
   return finding;
 }
 
@@ -130,11 +139,13 @@ Found memory(const View& view) {
   finding.text = fmt::format("The main thread waited {} for the kernel to free memory.",
                              view.main_words(time));
   const auto& cgroup = view.snapshot.cgroup;
-  finding.evidence = {{"all threads", human_time(part(view.totals.parts, Reason::memory))},
-                      {"memory limit", cgroup && cgroup->memory_limit
-                                           ? human_bytes(*cgroup->memory_limit) : "unknown"}};
-  finding.advice = "The job is near its memory limit, or the machine near its end: raise the limit "
-                   "or use less.";
+  finding.evidence = {
+      {"all threads", human_time(part(view.totals.parts, Reason::memory))},
+      {"memory limit",
+       cgroup && cgroup->memory_limit ? human_bytes(*cgroup->memory_limit) : "unknown"}};
+  finding.advice =
+      "The job is near its memory limit, or the machine near its end: raise the limit "
+      "or use less.";
   return finding;
 }
 
@@ -143,8 +154,8 @@ Found memory(const View& view) {
 Found idle_wait(const View& view) {
   std::vector<std::pair<Nanoseconds, Reason>> waits;
   Nanoseconds time = 0;
-  for (const Reason reason : {Reason::sleep, Reason::net_recv, Reason::net_send, Reason::net_connect,
-                              Reason::poll, Reason::wait_child}) {
+  for (const Reason reason : {Reason::sleep, Reason::net_recv, Reason::net_send,
+                              Reason::net_connect, Reason::poll, Reason::wait_child}) {
     Nanoseconds wait = view.of_main(reason);
     if (reason == Reason::poll && view.focus.main != nullptr)
       for (const auto& group : wakers_of(view.snapshot, view.processes, *view.focus.main, reason))
@@ -159,8 +170,9 @@ Found idle_wait(const View& view) {
   Finding finding = about_main(view, "idle_wait", time);
   const Reason most = waits[0].second;
   const auto targets = main_targets(view, [most](Reason reason) { return reason == most; });
-  finding.text = fmt::format("The main thread did nothing for {}: mostly {}{}.", view.main_words(time),
-                             label(most), targets.empty() ? "" : ", for " + targets[0].name);
+  finding.text =
+      fmt::format("The main thread did not work for {}: mostly {}{}.", view.main_words(time),
+                  label(most), targets.empty() ? "" : " (" + targets[0].name + ")");
   for (const auto& [wait, reason] : waits)
     finding.evidence.emplace_back(label(reason), human_time(wait));
   if (for_network(most))
@@ -173,8 +185,10 @@ Found accelerator(const View& view) {
   const Nanoseconds time = view.of_main(Reason::accelerator);
   if (!view.matters(time, 0.3)) return {};
   Finding finding = about_main(view, "accelerator", time);
-  finding.text = fmt::format("The main thread waited {} for the accelerator: the device has the "
-                             "work, and this side keeps up with it.", view.main_words(time));
+  finding.text = fmt::format(
+      "The main thread waited {} for the accelerator: the device has the "
+      "work, and this side keeps up with it.",
+      view.main_words(time));
   for (const auto& target : main_targets(view, [](Reason r) { return r == Reason::accelerator; }))
     finding.evidence.emplace_back(target.name, human_time(target.wait));
   return finding;

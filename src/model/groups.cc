@@ -28,13 +28,14 @@ std::string with_separators(uint64_t value) {
 
 // Programs that only start others. The kernel keeps 15 characters of a name.
 constexpr std::string_view kLaunchers[] = {
-    "sh", "bash", "dash", "zsh", "env", "timeout", "nohup", "nice", "time", "xargs", "parallel",
-    "make", "sudo", "su", "numactl", "taskset", "tini", "dumb-init", "docker-init", "conda", "uv",
-    "poetry", "torchrun", "accelerate", "deepspeed", "horovodrun", "msrun", "mpirun", "mpiexec",
-    "orterun", "prterun", "srun", "slurmstepd", "ray",
+    "sh",      "bash",     "dash",       "zsh",       "env",         "timeout", "nohup",
+    "nice",    "time",     "xargs",      "parallel",  "make",        "sudo",    "su",
+    "numactl", "taskset",  "tini",       "dumb-init", "docker-init", "conda",   "uv",
+    "poetry",  "torchrun", "accelerate", "deepspeed", "horovodrun",  "msrun",   "mpirun",
+    "mpiexec", "orterun",  "prterun",    "srun",      "slurmstepd",  "ray",
 };
 constexpr std::string_view kLauncherModules[] = {
-    "torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
+    "torch.distributed.run",     "torch.distributed.launch",       "accelerate.commands.launch",
     "deepspeed.launcher.runner", "mindspore.parallel.cluster.run",
 };
 
@@ -274,6 +275,25 @@ JobTotals totals_of(const Snapshot& snapshot) {
   return totals;
 }
 
+ShortLived short_lived(const Snapshot& snapshot) {
+  constexpr Nanoseconds kShortLife = 1'000'000'000;
+  ShortLived sums;
+  std::map<std::string_view, uint64_t> commands;
+  for (const auto& process : snapshot.processes) {
+    const bool folded = process.processes > 1;  // only short-lived ones are
+    if (!process.exited || (!folded && process.lifetime >= kShortLife) ||
+        (!folded && process.pid == snapshot.job.root_pid))
+      continue;
+    sums.count += process.processes;
+    sums.cpu += process.cpu;
+    commands[process.name] += process.processes;
+  }
+  sums.commands.assign(commands.begin(), commands.end());
+  std::stable_sort(sums.commands.begin(), sums.commands.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return sums;
+}
+
 std::string_view name_stem(std::string_view name) {
   constexpr std::string_view kNumber = "0123456789", kSeparators = "_-:./# ";
   const std::string_view all = name;
@@ -295,7 +315,7 @@ std::vector<ThreadGroup> thread_groups(const Snapshot& snapshot, const ProcessIn
     const std::string_view known = processes.name(thread.pid);
     const std::string_view process = known.empty() ? std::string_view(thread.name) : known;
     const bool main = thread.threads == 1 && thread.pid == thread.tid && thread.pid != 0;
-    const Kind kind = main                                        ? Kind::main
+    const Kind kind = main                                       ? Kind::main
                       : !known.empty() && thread.name == process ? Kind::unnamed
                                                                  : Kind::named;
     const std::string_view name = kind == Kind::named ? std::string_view(thread.name) : process;
@@ -329,7 +349,8 @@ std::vector<ThreadGroup> thread_groups(const Snapshot& snapshot, const ProcessIn
     if (kind == Kind::main) group.label = group.process + " (main)";
     if (kind == Kind::unnamed) group.label = group.process + " (unnamed)";
     if (kind == Kind::named)
-      group.label = threaded.size() > 1 && name != group.process ? group.process + "/" + name : name;
+      group.label =
+          threaded.size() > 1 && name != group.process ? group.process + "/" + name : name;
     result.push_back(std::move(group));
   }
   std::sort(result.begin(), result.end(), [](const ThreadGroup& a, const ThreadGroup& b) {
@@ -365,15 +386,22 @@ std::vector<std::pair<Reason, Nanoseconds>> blocked_reasons(const Parts& parts) 
   return reasons;
 }
 
-std::vector<NamedWait> named_waits(const Snapshot& snapshot) {
+std::string_view told_target(std::string_view target) {
+  return target.substr(0, 6) == "pipe:[" ? std::string_view() : target;
+}
+
+std::vector<NamedWait> named_waits(const Snapshot& snapshot, const Focus& focus) {
   using Key = std::tuple<bool, std::string_view, Reason, std::string_view>;
   std::map<Key, NamedWait> sums;
   for (const auto& use : snapshot.waits) {
-    auto& total = sums[Key(use.main_thread, use.process, use.reason, use.target)];
+    if (focus.launcher() && use.pid == focus.root->pid && use.reason == Reason::wait_child)
+      continue;
+    const std::string_view target = told_target(use.target);
+    auto& total = sums[Key(use.main_thread, use.process, use.reason, target)];
     total.process = use.process;
     total.main_thread = use.main_thread;
     total.reason = use.reason;
-    total.target = use.target;
+    total.target = target;
     total.wait += use.wait;
     total.waits += use.waits;
   }
@@ -398,9 +426,12 @@ std::vector<WakerGroup> wakers_of(const Snapshot& snapshot, const ProcessIndex& 
   for (const auto& use : snapshot.wakers) {
     if (use.pid != main.pid || use.reason != reason) continue;
     Kind kind = Kind::other;
-    if (use.waker_pid == 0) kind = Kind::kernel;
-    else if (use.waker_pid == main.pid) kind = Kind::own_thread;
-    else if (processes.descends(use.waker_pid, main.pid)) kind = Kind::child;
+    if (use.waker_pid == 0)
+      kind = Kind::kernel;
+    else if (use.waker_pid == main.pid)
+      kind = Kind::own_thread;
+    else if (processes.descends(use.waker_pid, main.pid))
+      kind = Kind::child;
     std::string_view name = use.waker;
     if (kind == Kind::child || kind == Kind::other)
       if (const auto process = processes.name(use.waker_pid); !process.empty()) name = process;

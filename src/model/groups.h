@@ -16,11 +16,11 @@
 namespace jobscope {
 
 // Figures for people, in three significant digits and without a locale. Text is UTF-8 ("µs").
-std::string human_time(Nanoseconds time);    // "4.71 s", "12.0 ms", "3.40 µs", "5,412 s"
-std::string human_bytes(uint64_t bytes);     // "512 B", "1.50 KiB", "23.4 GiB"
-std::string human_count(uint64_t count);     // "412,345", "2.31 M"
-std::string human_percent(double share);     // 0.384: "38 %", 0.031: "3.1 %", 0.0001: "<0.1 %"
-std::string human_cores(double cores);       // "1.7", "<0.1"
+std::string human_time(Nanoseconds time);  // "4.71 s", "12.0 ms", "3.40 µs", "5,412 s"
+std::string human_bytes(uint64_t bytes);   // "512 B", "1.50 KiB", "23.4 GiB"
+std::string human_count(uint64_t count);   // "412,345", "2.31 M"
+std::string human_percent(double share);   // 0.384: "38 %", 0.031: "3.1 %", 0.0001: "<0.1 %"
+std::string human_cores(double cores);     // "1.7", "<0.1"
 // part / whole; 0 if there is no whole.
 double share_of(Nanoseconds part, Nanoseconds whole);
 
@@ -73,19 +73,29 @@ struct JobTotals {
 };
 JobTotals totals_of(const Snapshot& snapshot);
 
+// Processes, save the root process, that ended within a second of their start.
+struct ShortLived {
+  uint64_t count = 0;
+  Nanoseconds cpu = 0;
+  std::vector<std::pair<std::string, uint64_t>> commands;  // how many by name, most first
+};
+ShortLived short_lived(const Snapshot& snapshot);
+
 // Threads of one name (numbers at its end do not count) in processes of one name.
 struct ThreadGroup {
   std::string label;    // "python3 (main)", "ActorThread_*", "python3 (unnamed)"
   std::string process;  // name of their processes
   bool main = false;    // the main threads of these processes
   uint64_t threads = 0;
-  uint64_t idle = 0;    // of these: waited at least 98 % of their life in a way that may be idle
+  uint64_t idle = 0;  // of these: waited at least 98 % of their life in a way that may be idle
   Nanoseconds lifetime = 0;
   Parts parts{};
   std::map<uint32_t, Nanoseconds> cores;
   uint64_t yields = 0, samples = 0, yield_samples = 0;
 
-  Nanoseconds cpu() const { return part(parts, Reason::cpu_user) + part(parts, Reason::cpu_system); }
+  Nanoseconds cpu() const {
+    return part(parts, Reason::cpu_user) + part(parts, Reason::cpu_system);
+  }
 };
 // The groups, by CPU time, most first.
 std::vector<ThreadGroup> thread_groups(const Snapshot& snapshot, const ProcessIndex& processes);
@@ -109,7 +119,10 @@ constexpr bool for_network(Reason reason) {
   return reason >= Reason::net_recv && reason <= Reason::net_connect;
 }
 
-// Waits for one target, summed over the processes of one name.
+// The target as far as it tells a person something: "" for the number of a pipe that is gone.
+std::string_view told_target(std::string_view target);
+
+// Waits for one told target, summed over the processes of one name.
 struct NamedWait {
   std::string process;
   bool main_thread = false;
@@ -118,13 +131,14 @@ struct NamedWait {
   Nanoseconds wait = 0;
   uint64_t waits = 0;
 };
-// Those of main threads first; by time, most first.
-std::vector<NamedWait> named_waits(const Snapshot& snapshot);
+// Those of main threads first; by time, most first. That a launcher waited for its children goes
+// without saying and is left out.
+std::vector<NamedWait> named_waits(const Snapshot& snapshot, const Focus& focus);
 
 // Who ended the waits of a main thread, threads of one name together.
 struct WakerGroup {
   enum class Kind { own_thread, child, other, kernel } kind = Kind::other;
-  std::string name;  // "KernelThread_0", "pt_data_worker"; the stem and * if they differ
+  std::string name;      // "KernelThread_0", "pt_data_worker"; the stem and * if they differ
   bool unnamed = false;  // own threads that carry the name of the process
   Nanoseconds wait = 0;
   uint64_t waits = 0;

@@ -36,7 +36,9 @@ TEST(JsonReport, cpu_of_the_job_is_the_sum_of_its_threads) {
 }
 
 TEST(JsonReport, parts_add_up_to_the_lifetime) {
-  for (const Json& thread : parsed(sample::big(50, 0))["threads"]) {
+  const Json report = parsed(sample::big(50, 0));
+  ASSERT_EQ(report["threads"].size(), 53U);
+  for (const Json& thread : report["threads"]) {
     uint64_t sum = 0;
     for (const auto& [reason, ns] : thread["parts"].items()) {
       EXPECT_TRUE(reason_by_name(reason)) << reason;
@@ -69,8 +71,7 @@ TEST(JsonReport, buckets_are_keyed_by_their_upper_bound) {
 TEST(JsonReport, keeps_large_numbers_exactly) {
   Snapshot snapshot;
   snapshot.self.map_bytes = std::numeric_limits<uint64_t>::max();
-  EXPECT_THAT(json_report(snapshot, {}),
-              testing::HasSubstr("\"map_bytes\": 18446744073709551615"));
+  EXPECT_THAT(json_report(snapshot, {}), testing::HasSubstr("\"map_bytes\": 18446744073709551615"));
 }
 
 TEST(JsonReport, replaces_what_is_not_utf8) {

@@ -157,9 +157,7 @@ struct ColumnNames {
   }
 
  private:
-  void add(const std::string& column) {
-    list += (count++ > 0 ? ", " : "") + column;
-  }
+  void add(const std::string& column) { list += (count++ > 0 ? ", " : "") + column; }
 };
 
 template <class T>

@@ -21,7 +21,7 @@ struct RecordingHeader {
 
 inline Result<RecordingHeader> read_recording_header(int file, const std::string& action) {
   std::array<unsigned char, 100> bytes{};
-  const ssize_t size = pread(file, bytes.data(), bytes.size(), 0);
+  const ssize_t size = ::pread(file, bytes.data(), bytes.size(), 0);
   if (size < 0) return fail_errno(action);
   const auto big_endian = [&](size_t at) {
     return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 |

@@ -41,7 +41,7 @@ class HostileRecordingTest : public testing::Test {
   std::string why() const {
     const auto snapshot = read_recording(path_);
     if (!snapshot) {
-      const std::string begin = "reading the recording " + path_ + ": ";
+      const std::string begin = "cannot read " + path_ + ": ";
       EXPECT_THAT(snapshot.error().what, StartsWith(begin));
       EXPECT_EQ(snapshot.error().what.find('\n'), std::string::npos);
       return snapshot.error().what.substr(std::min(begin.size(), snapshot.error().what.size()));
@@ -90,13 +90,21 @@ TEST_F(HostileRecordingTest, reads_without_any_right_to_write) {
   const bool root = geteuid() == 0;
   fs::permissions(directory_, fs::perms(0555));
   fs::permissions(path_, fs::perms(0444));
-  if (root) { ASSERT_EQ(seteuid(65534), 0); }
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
   const std::string readable = why();
-  if (root) { ASSERT_EQ(seteuid(0), 0); }
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
   fs::permissions(path_, fs::perms(0000));
-  if (root) { ASSERT_EQ(seteuid(65534), 0); }
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
   const std::string unreadable = why();
-  if (root) { ASSERT_EQ(seteuid(0), 0); }
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
   fs::permissions(directory_, fs::perms(0755));
   EXPECT_EQ(readable, "no error");
   EXPECT_EQ(unreadable, "Permission denied");
@@ -153,19 +161,25 @@ TEST_F(HostileRecordingTest, values_that_are_not_possible) {
 }
 
 TEST_F(HostileRecordingTest, tables_that_are_not_ours) {
-  EXPECT_EQ(why_after("DROP TABLE waits"), "no such table: waits");
-  EXPECT_EQ(why_after("ALTER TABLE waits RENAME COLUMN pid TO x"), "no such column: pid");
+  EXPECT_EQ(why_after("DROP TABLE waits"), "the file is damaged: no such table: waits");
+  EXPECT_EQ(why_after("ALTER TABLE waits RENAME COLUMN pid TO x"),
+            "the file is damaged: no such column: pid");
   EXPECT_EQ(why_after("UPDATE recording SET finished = 'x'"),
             "the file is damaged: recording.finished is not a number");
   EXPECT_THAT(why_after("DELETE FROM recording"), HasSubstr("did not end"));
   // A view can have rows without end; none is looked into in the place of a table.
   EXPECT_EQ(why_after("DROP TABLE lost; CREATE VIEW lost AS SELECT name AS what, 1 AS count "
                       "FROM threads"),
-            "access to view \"lost\" prohibited");
+            "the file is damaged: access to view \"lost\" prohibited");
   EXPECT_NE(why_after("DROP TABLE lost; CREATE VIEW lost AS WITH RECURSIVE n(count) AS "
                       "(SELECT 1 UNION ALL SELECT count + 1 FROM n) "
                       "SELECT count AS what, count FROM n"),
             "no error");
+  // Neither is a table that computes.
+  for (const char* table : {"CREATE TABLE lost(what TEXT, count INTEGER AS (length(what)))",
+                            "CREATE VIRTUAL TABLE lost USING fts5(what, count)"})
+    EXPECT_EQ(why_after("DROP TABLE lost;" + std::string(table)),
+              "the file is damaged: it holds a table that jobscope did not make");
   EXPECT_THAT(why_after("INSERT INTO files SELECT 9, printf('%.*c', 20000000, 'x'), 1, 1, 1, 1, "
                         "NULL, NULL"),
               HasSubstr("too big"));
@@ -196,8 +210,10 @@ TEST_F(HostileRecordingTest, flipped_bytes_never_crash) {
       bytes[used[random() % used.size()]] = static_cast<char>(random());
     write(bytes);
     const auto snapshot = read_recording(path_);
-    if (snapshot) EXPECT_FALSE(json_report(*snapshot, {}).empty());
-    else ++errors;
+    if (snapshot)
+      EXPECT_FALSE(json_report(*snapshot, {}).empty());
+    else
+      ++errors;
   }
   EXPECT_GT(errors, kRounds / 10);
 }

@@ -3,14 +3,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <utility>
 
-#include "src/output/json_report.h"
 #include "src/output/recording.h"
 #include "src/output/recording_columns.h"
 #include "src/output/recording_header.h"
+#include "src/output/recording_row.h"
 #include "src/output/recording_sqlite.h"
 
 namespace jobscope {
@@ -19,121 +17,6 @@ namespace {
 constexpr const char* kMakeOne = "recordings are made by `jobscope run -o FILE -- CMD`";
 // Longer than any text of a run: the kernel allows an argument 128 KiB.
 constexpr int kMaxText = 16 << 20;
-
-// Reads the columns of the current row of a statement from left to right. The first value that
-// jobscope would not have written is an error; what follows is then not read.
-class Row {
- public:
-  Row(sqlite3_stmt* statement, const char* table, int first = 0)
-      : statement_(statement), table_(table), next_(first) {}
-
-  template <std::integral T>
-  void operator()(const char* column, T& value) {
-    const int at = next(column);
-    if (at < 0) return;
-    if (sqlite3_column_type(statement_, at) != SQLITE_INTEGER) return refuse("not a number");
-    const int64_t stored = sqlite3_column_int64(statement_, at);
-    if (!std::in_range<T>(stored)) return refuse("out of range");
-    value = static_cast<T>(stored);
-  }
-
-  void operator()(const char* column, bool& value) {
-    uint8_t stored = 0;
-    (*this)(column, stored);
-    if (stored > 1) refuse("neither 0 nor 1");
-    value = stored != 0;
-  }
-
-  void operator()(const char* column, double& value) {
-    const int at = next(column);
-    if (at < 0) return;
-    const int type = sqlite3_column_type(statement_, at);
-    if (type != SQLITE_FLOAT && type != SQLITE_INTEGER) return refuse("not a number");
-    value = sqlite3_column_double(statement_, at);
-    if (!std::isfinite(value) || value < 0) refuse("out of range");
-  }
-
-  void operator()(const char* column, std::string& value) {
-    const int at = next(column);
-    if (at < 0) return;
-    const int type = sqlite3_column_type(statement_, at);
-    if (type != SQLITE_TEXT && type != SQLITE_BLOB) return refuse("not a text");
-    const void* data = sqlite3_column_blob(statement_, at);
-    const int size = sqlite3_column_bytes(statement_, at);
-    value.assign(static_cast<const char*>(data), data != nullptr ? static_cast<size_t>(size) : 0);
-    if (type == SQLITE_TEXT && !valid_utf8(value)) refuse("not UTF-8");
-  }
-
-  template <class T>
-  void operator()(const char* column, std::optional<T>& value) {
-    if (sqlite3_column_type(statement_, next_) == SQLITE_NULL) {
-      next(column);
-      value.reset();
-    } else {
-      (*this)(column, value.emplace());
-    }
-  }
-
-  void operator()(const char* column, Reason& reason) {
-    std::string stored;
-    (*this)(column, stored);
-    const std::optional<Reason> known = reason_by_name(stored);
-    if (known) reason = *known;
-    else refuse("not a reason");
-  }
-
-  void operator()(const char* column, PeerClass& peer) {
-    one_of(column, peer, {PeerClass::loopback, PeerClass::unix_socket, PeerClass::remote});
-  }
-
-  void operator()(const char* column, ProbeStatus::State& state) {
-    using enum ProbeStatus::State;
-    one_of(column, state, {ok, degraded, unavailable});
-  }
-
-  void operator()(const char* column, std::optional<Killer>& killer) {
-    std::optional<uint32_t> pid;
-    std::optional<std::string> name;
-    (*this)(column, pid);
-    (*this)(column, name);
-    if (pid.has_value() != name.has_value()) return refuse("half unknown");
-    if (pid) killer = Killer{*pid, std::move(*name)};
-  }
-
-  // Makes the row an error; the column is the last one read if it is not given.
-  void refuse(const char* why, const char* column = nullptr) {
-    if (error_.empty())
-      error_ = std::string(table_) + "." + (column != nullptr ? column : column_) + " is " + why;
-  }
-  // "threads.pid is out of range"; empty if the row is good.
-  const std::string& error() const { return error_; }
-
- private:
-  // The position of the next column; -1 once there was an error.
-  int next(const char* column) {
-    if (!error_.empty()) return -1;
-    column_ = column;
-    return next_++;
-  }
-
-  template <class T>
-  void one_of(const char* column, T& value, std::initializer_list<T> values) {
-    std::string stored;
-    (*this)(column, stored);
-    for (const T candidate : values) {
-      if (name(candidate) != stored) continue;
-      value = candidate;
-      return;
-    }
-    refuse("not a known name");
-  }
-
-  sqlite3_stmt* statement_;
-  const char* table_;
-  const char* column_ = "";
-  int next_;
-  std::string error_;
-};
 
 // How many of its kind a row is the sum of. Never 0, and readers may divide by it.
 uint64_t folded(const auto&) { return 1; }
@@ -184,9 +67,8 @@ class Reader {
   // Calls read(row) for each row of a table.
   template <class F>
   Result<> each(const char* table, const std::string& columns, const std::string& order, F read) {
-    Statement select =
-        TRY(database_.prepare("SELECT " + columns + " FROM " + table +
-                              (order.empty() ? "" : " ORDER BY " + order)));
+    Statement select = TRY(database_.prepare("SELECT " + columns + " FROM " + table +
+                                             (order.empty() ? "" : " ORDER BY " + order)));
     while (TRY(select.step())) {
       Row row(select.get(), table);
       read(row);
@@ -217,8 +99,7 @@ class Reader {
   Result<T> only_row(const char* table) {
     std::vector<T> all;
     TRY(unnumbered(table, all));
-    if (all.size() != 1)
-      return tl::unexpected(damaged(std::string(table) + " has not one row"));
+    if (all.size() != 1) return tl::unexpected(damaged(std::string(table) + " has not one row"));
     return std::move(all.front());
   }
 
@@ -271,8 +152,8 @@ class Reader {
     });
   }
 
-  static Histogram* histogram_of(Snapshot& snapshot, const Ids& block_io,
-                                 std::optional<int64_t> id, const std::string& name) {
+  static Histogram* histogram_of(Snapshot& snapshot, const Ids& block_io, std::optional<int64_t> id,
+                                 const std::string& name) {
     if (!id) return name == "runqueue" ? &snapshot.runqueue : nullptr;
     BlockIo* io = element(*id, block_io, snapshot.block_io);
     if (io == nullptr) return nullptr;
@@ -300,8 +181,10 @@ class Reader {
       Histogram** histogram = owner(row, "histogram", ids, all);
       size_t slot = 0;
       row("slot", slot);
-      if (slot >= Histogram::kSlots) row.refuse("out of range");
-      else if (histogram != nullptr) row("count", (*histogram)->slots[slot]);
+      if (slot >= Histogram::kSlots)
+        row.refuse("out of range");
+      else if (histogram != nullptr)
+        row("count", (*histogram)->slots[slot]);
     });
   }
 
@@ -345,8 +228,8 @@ class Reader {
 std::string uri_of(const std::string& path) {
   std::string out = path.starts_with('/') ? "file://" : "file:./";
   for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       (c >= '0' && c <= '9') || c == '/' || c == '.' || c == '-' || c == '_';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '/' || c == '.' || c == '-' || c == '_';
     if (plain) {
       out += c;
     } else {
@@ -361,11 +244,11 @@ std::string uri_of(const std::string& path) {
 // Says in one line why a file cannot be read as a recording, before SQLite looks at it.
 Result<> check_file(const std::string& path, const std::string& action) {
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0)
+  if (::stat(path.c_str(), &status) != 0)
     return fail_errno(action, errno, errno == ENOENT ? kMakeOne : "");
   if (S_ISDIR(status.st_mode)) return fail(action + ": it is a directory", kMakeOne);
   if (!S_ISREG(status.st_mode)) return fail(action + ": it is not a regular file", kMakeOne);
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return fail_errno(action);
   if (status.st_size == 0) return fail(action + ": the file is empty", kMakeOne);
   const RecordingHeader header = TRY(read_recording_header(file.get(), action));
@@ -378,26 +261,38 @@ Result<> check_file(const std::string& path, const std::string& action) {
                     "; this one reads up to " + std::to_string(kRecordingVersion) + ")",
                 "read it with that jobscope, or a newer one");
   if (header.version == 0) return fail(action + ": the file is damaged", "make a new recording");
-  if (flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return fail(action + ": its run has not ended yet", "wait until it has");
   return {};
 }
 
 Result<Database> open_database(const std::string& path, const std::string& action) {
   TRY(check_path_length(path, action));
-  Database database = TRY(Database::open(uri_of(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-                                         nullptr, action));
+  Database database =
+      TRY(Database::open(uri_of(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr, action));
   // Nothing that a file brings along may run: no views, no triggers, no functions of its schema.
   sqlite3_db_config(database.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(database.get(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_db_config(database.get(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_limit(database.get(), SQLITE_LIMIT_LENGTH, kMaxText);
-  TRY(database.run("PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON"));
+  TRY(
+      database.run("PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON; "
+                   "PRAGMA ignore_check_constraints=ON"));
   return database;
 }
 
-// Sees pages that are cut off, or used twice: a small file can hold rows without end.
+// A table of ours has stored columns only. Others could compute, for as long as they like.
+Result<> check_schema(Database& database, const std::string& action) {
+  Statement check = TRY(
+      database.prepare("SELECT name FROM sqlite_master t WHERE type = 'table' AND (rootpage = 0 OR "
+                       "EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name) WHERE hidden <> 0))"));
+  if (!TRY(check.step())) return {};
+  return fail(action + ": the file is damaged: it holds a table that jobscope did not make",
+              "make a new recording");
+}
+
+// Sees pages that are cut off, or used twice: a small file could hold rows without end.
 Result<> check_pages(Database& database, const std::string& action) {
   Statement check = TRY(database.prepare("PRAGMA quick_check(1)"));
   if (TRY(check.step())) {
@@ -410,14 +305,16 @@ Result<> check_pages(Database& database, const std::string& action) {
 }  // namespace
 
 Result<Snapshot> read_recording(const std::string& path) {
-  const std::string action = "reading the recording " + path;
+  const std::string action = "cannot read " + path;
   TRY(check_file(path, action));
   Database database = TRY(open_database(path, action));
+  TRY(check_schema(database, action));
   TRY(check_pages(database, action));
   Reader reader(std::move(database), action);
   if (!TRY(reader.finished()))
-    return fail(action + ": it is of a run that did not end: jobscope was killed, or could not "
-                         "write the end",
+    return fail(action +
+                    ": it is of a run that did not end: jobscope was killed, or could not "
+                    "write the end",
                 "what it has: sqlite3 FILE 'SELECT * FROM interval_parts'");
   return reader.snapshot();
 }

@@ -14,6 +14,14 @@ namespace {
 
 constexpr const char* kNoSpaceHint = "free some space, or record to another disk";
 
+// SQLite's own words, in one line: they may quote what the file holds.
+std::string message(sqlite3* database, int rc) {
+  std::string text = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(rc);
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, '?');
+  return text;
+}
+
 // What `rc` means for a person. `database` may be null when it could not even be opened.
 Error error_of(sqlite3* database, int rc, const std::string& action) {
   int system = database != nullptr ? sqlite3_system_errno(database) : 0;
@@ -21,22 +29,21 @@ Error error_of(sqlite3* database, int rc, const std::string& action) {
   if (database != nullptr && system == 0)
     sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &system);
   switch (rc & 0xff) {
-    case SQLITE_FULL:
-      return fail_errno(action, ENOSPC, kNoSpaceHint).value();
+    case SQLITE_FULL: return fail_errno(action, ENOSPC, kNoSpaceHint).value();
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
       if (system == 0) break;
-      return fail_errno(action, system,
-                        system == EFBIG || system == EDQUOT ? kNoSpaceHint : "")
+      return fail_errno(action, system, system == EFBIG || system == EDQUOT ? kNoSpaceHint : "")
           .value();
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {action + ": the file is damaged or cut short", "make a new recording", 0};
-    default:
-      break;
+    case SQLITE_ERROR:  // our statements are right, so the file is not as they left it
+      return {action + ": the file is damaged: " + message(database, rc), "make a new recording",
+              0};
+    default: break;
   }
-  return {action + ": " + (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(rc)),
-          "", 0};
+  return {action + ": " + message(database, rc), "", 0};
 }
 
 }  // namespace
@@ -67,7 +74,7 @@ bool valid_utf8(std::string_view text) {
 
 Result<> check_path_length(const std::string& path, const std::string& action) {
   std::array<char, PATH_MAX> full{};
-  if (realpath(path.c_str(), full.data()) != nullptr && std::strlen(full.data()) < 500) return {};
+  if (::realpath(path.c_str(), full.data()) != nullptr && std::strlen(full.data()) < 500) return {};
   return fail(action + ": the path is too long", "use one of less than 500 characters");
 }
 
@@ -130,8 +137,8 @@ Result<> Database::run(const std::string& sql) {
 
 Result<Statement> Database::prepare(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
-  const int rc = sqlite3_prepare_v2(get(), sql.c_str(), static_cast<int>(sql.size()) + 1,
-                                    &statement, nullptr);
+  const int rc =
+      sqlite3_prepare_v2(get(), sql.c_str(), static_cast<int>(sql.size()) + 1, &statement, nullptr);
   if (rc != SQLITE_OK) return tl::unexpected(error_of(get(), rc, action_));
   return Statement(statement, action_);
 }

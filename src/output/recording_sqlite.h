@@ -54,14 +54,14 @@ class Statement {
 
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
   std::string action_;
-  int next_ = 1;          // parameter to bind
-  int rc_ = SQLITE_OK;    // first failed bind; step() reports it
+  int next_ = 1;        // parameter to bind
+  int rc_ = SQLITE_OK;  // first failed bind; step() reports it
 };
 
 class Database {
  public:
   // `name` is a file name or, with SQLITE_OPEN_URI, a URI; `vfs` may be null. Errors begin with
-  // `action`, such as "writing the recording x".
+  // `action`, such as "cannot write x".
   static Result<Database> open(const std::string& name, int flags, const char* vfs,
                                std::string action);
 

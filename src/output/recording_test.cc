@@ -124,7 +124,8 @@ TEST_F(RecordingTest, counts_beyond_sqlite_become_its_largest) {
 }
 
 TEST_F(RecordingTest, takes_any_file_name) {
-  for (const char* name : {"a b?c=d%20e#f&g", "file:x?mode=memory", ":memory:", "ütf", "it's \"x\""})
+  for (const char* name :
+       {"a b?c=d%20e#f&g", "file:x?mode=memory", ":memory:", "ütf", "it's \"x\""})
     EXPECT_TRUE(read_recording(record(sample::full(), name))) << name;
   const fs::path before = fs::current_path();
   fs::current_path(directory_);
@@ -165,8 +166,8 @@ TEST_F(RecordingTest, intervals_are_cumulative_and_the_view_gives_each_alone) {
   tick(250, 51, 40);
   ASSERT_TRUE(recording->finish(snapshot, {}));
   EXPECT_THAT(query(path(), "SELECT * FROM intervals"),
-              ElementsAre("100|cpu_user|80", "200|cpu_user|100", "200|futex|70",
-                          "250|cpu_user|102", "250|futex|80"));
+              ElementsAre("100|cpu_user|80", "200|cpu_user|100", "200|futex|70", "250|cpu_user|102",
+                          "250|futex|80"));
   EXPECT_THAT(query(path(), "SELECT * FROM interval_parts"),
               ElementsAre("100|cpu_user|80", "200|cpu_user|20", "200|futex|70", "250|cpu_user|2",
                           "250|futex|10"));
@@ -178,8 +179,9 @@ TEST_F(RecordingTest, views_answer_what_people_ask) {
               ElementsAre("futex|8000000000|40.0", "cpu_user|7000000000|35.0"));
   EXPECT_THAT(query(path(), "SELECT * FROM job_parts LIMIT 1"),
               ElementsAre("poll|59000000000|74.68"));
-  EXPECT_THAT(query(path(), "SELECT name, threads, cpu_ns, no_cpu_ns, blocked_ns "
-                            "FROM thread_groups"),
+  EXPECT_THAT(query(path(),
+                    "SELECT name, threads, cpu_ns, no_cpu_ns, blocked_ns "
+                    "FROM thread_groups"),
               ElementsAre("python3|1|8000000000|1500000000|10500000000",
                           "grpc \xf0\x9f\x90\xa2|3000|1|0|59000000000", "|1|0|0|0"));
   EXPECT_THAT(query(path(), "SELECT * FROM core_times"),
@@ -220,8 +222,8 @@ TEST_F(RecordingTest, replaces_an_earlier_recording_and_an_empty_file) {
 
 TEST_F(RecordingTest, leaves_what_is_not_a_recording_alone) {
   write_file(path("train.py"), "import torch\n");
-  auto other = Database::open(path("other.db"), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                              nullptr, "test");
+  auto other =
+      Database::open(path("other.db"), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr, "test");
   ASSERT_TRUE(other->run("CREATE TABLE precious(x)"));
   for (const char* name : {"train.py", "other.db"}) {
     const std::string before = read_file(path(name));
@@ -235,15 +237,14 @@ TEST_F(RecordingTest, leaves_what_is_not_a_recording_alone) {
 
 TEST_F(RecordingTest, says_why_a_file_cannot_be_written) {
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
-  EXPECT_EQ(why(Recording::create("")), "writing the recording: the file name is empty");
-  for (const std::string& name : {std::string("/dev/full"), std::string("/dev/null"),
-                                  directory_.string(), path("fifo")})
-    EXPECT_EQ(why(Recording::create(name)),
-              "writing the recording " + name + ": it is not a regular file");
+  EXPECT_EQ(why(Recording::create("")), "cannot write a recording: the file name is empty");
+  for (const std::string& name :
+       {std::string("/dev/full"), std::string("/dev/null"), directory_.string(), path("fifo")})
+    EXPECT_EQ(why(Recording::create(name)), "cannot write " + name + ": it is not a regular file");
   EXPECT_EQ(why(Recording::create(path("no/such/dir"))),
-            "writing the recording " + path("no/such/dir") + ": No such file or directory");
+            "cannot write " + path("no/such/dir") + ": No such file or directory");
   EXPECT_EQ(why(Recording::create(path(std::string(300, 'x')))),
-            "writing the recording " + path(std::string(300, 'x')) + ": File name too long");
+            "cannot write " + path(std::string(300, 'x')) + ": File name too long");
   std::string deep = path();
   fs::path below = directory_;
   for (int i = 0; i < 4; ++i) below /= std::string(200, 'd');

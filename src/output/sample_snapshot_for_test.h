@@ -92,8 +92,8 @@ inline Snapshot full() {
   unborn.tid = 4108;
   s.threads = {main, folded, unborn};
 
-  ProcessUse root = process(4100, 4000, "python3", {"python3", "train it.py"}, 5'000'000'000,
-                            20'000'000'000);
+  ProcessUse root =
+      process(4100, 4000, "python3", {"python3", "train it.py"}, 5'000'000'000, 20'000'000'000);
   root.signal = 9;
   root.killed_by = Killer{0, "oom-killer"};
   root.cpu = 8'000'000'001;
@@ -133,7 +133,9 @@ inline Snapshot full() {
               {4100, Reason::disk_read, 0, 0, "swapper/0", 1'500'000'000, 23}};
   s.runqueue = histogram({{0, 700}, {3, 1300}, {12, 104}}, 7777, 750'000);
   s.cgroup = CgroupUse{"/slurm/job_7", 500'000'000, 1.5, 6'442'450'944};
-  s.tables = {{"faults", "Major faults by mapping", {"mapping", "faults"},
+  s.tables = {{"faults",
+               "Major faults by mapping",
+               {"mapping", "faults"},
                {{"/usr/lib/libtorch.so", "20"}, {}, {"[heap]"}, {"a", "b", "c"}}},
               {"empty", "", {}, {}},
               {"faults", "A second table of that name", {"x"}, {{std::string("nul\0byte", 8)}}}};
@@ -145,8 +147,12 @@ inline Snapshot full() {
 }
 
 inline std::vector<Finding> findings() {
-  return {{"oom_killed", 1, "the job", "The kernel killed python3: out of memory.",
-           {{"limit", "6.0 GiB"}, {"peak", "6.0 GiB"}, {"peak", "again"}}, "Ask for more memory."},
+  return {{"oom_killed",
+           1,
+           "the job",
+           "The kernel killed python3: out of memory.",
+           {{"limit", "6.0 GiB"}, {"peak", "6.0 GiB"}, {"peak", "again"}},
+           "Ask for more memory."},
           {"spinning", 0.123456789, "CPU time", "Threads spin in sched_yield.", {}, ""}};
 }
 
@@ -254,7 +260,10 @@ bool same(const T& a, const T& b) {
   } else if constexpr (requires { fields(a[0]); }) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](const auto& left, const auto& right) { return same(left, right); });
-  } else if constexpr (requires { a.has_value(); fields(*a); }) {
+  } else if constexpr (requires {
+                         a.has_value();
+                         fields(*a);
+                       }) {
     return a.has_value() == b.has_value() && (!a || same(*a, *b));
   } else {
     return a == b;

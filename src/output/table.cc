@@ -12,9 +12,9 @@ constexpr size_t kNoteIndent = 4;
 
 // What one layout of a table knows: the columns that are shown and how wide each is.
 struct Layout {
-  std::vector<size_t> shown;    // indices of columns
-  std::vector<size_t> widths;   // by index of column
-  size_t note_beside = 0;       // width for notes beside their rows; 0: below
+  std::vector<size_t> shown;   // indices of columns
+  std::vector<size_t> widths;  // by index of column
+  size_t note_beside = 0;      // width for notes beside their rows; 0: below
 };
 
 size_t total(const Layout& layout, size_t indent) {
@@ -43,15 +43,14 @@ void shrink(Layout& layout, const std::vector<Column>& columns, size_t indent, s
 bool drop_one(Layout& layout, const std::vector<Column>& columns) {
   auto least = layout.shown.end();
   for (auto it = layout.shown.begin(); it != layout.shown.end(); ++it)
-    if (columns[*it].drop > (least == layout.shown.end() ? 0 : columns[*least].drop))
-      least = it;
+    if (columns[*it].drop > (least == layout.shown.end() ? 0 : columns[*least].drop)) least = it;
   if (least == layout.shown.end()) return false;
   layout.shown.erase(least);
   return true;
 }
 
-Layout fit(const std::vector<Column>& columns, const std::vector<size_t>& natural, bool notes,
-           size_t indent, size_t width) {
+Layout fit(const std::vector<Column>& columns, const std::vector<size_t>& natural, size_t indent,
+           size_t width) {
   Layout layout;
   for (size_t i = 0; i < columns.size(); ++i)
     if (natural[i] > 0 && !columns[i].note) layout.shown.push_back(i);
@@ -68,9 +67,17 @@ Layout fit(const std::vector<Column>& columns, const std::vector<size_t>& natura
     if (layout.widths[widest] <= 1) break;
     --layout.widths[widest];
   }
-  const size_t used = total(layout, indent) + kGap;
-  if (notes && used + kLeastNote <= width) layout.note_beside = width - used;
   return layout;
+}
+
+// Gives back the room that shortened cells do not use: a path is cut between its names.
+void tighten(Layout& layout, const std::vector<std::vector<Cell>>& rows, const TextStyle& style) {
+  for (const size_t i : layout.shown) {
+    size_t widest = 0;
+    for (const auto& row : rows)
+      widest = std::max(widest, jobscope::columns(shorten(row[i].text, layout.widths[i], style)));
+    layout.widths[i] = widest;
+  }
 }
 
 // A line as far as it is written, and the blanks to be written before anything that follows.
@@ -140,7 +147,10 @@ std::vector<std::string> TextTable::lines(size_t indent, const TextStyle& style)
   if (headed) rows.insert(rows.begin(), std::move(headings));
 
   const bool notes = !columns_.empty() && columns_.back().note && natural.back() > 0;
-  const Layout layout = fit(columns_, natural, notes, indent, width);
+  Layout layout = fit(columns_, natural, indent, width);
+  tighten(layout, rows, style);
+  const size_t used = total(layout, indent) + kGap;
+  if (notes && used + kLeastNote <= width) layout.note_beside = width - used;
   std::vector<std::string> lines;
   for (const auto& row : rows) {
     Line line = cells(row, columns_, layout, indent, style);

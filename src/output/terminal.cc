@@ -13,6 +13,8 @@
 namespace jobscope {
 namespace {
 
+constexpr size_t kHang = 2;  // blanks before the further lines of a part that is wrapped
+
 struct Character {
   char32_t code = 0;
   size_t bytes = 1;
@@ -48,20 +50,48 @@ bool within(const std::array<Range, N>& ranges, char32_t code) {
 
 // Controls, and characters that reorder, hide or break a line, or that nobody has assigned.
 constexpr std::array<Range, 14> kHarmful{{
-    {0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x180e, 0x180e}, {0x200b, 0x200f},
-    {0x2028, 0x202e}, {0x2060, 0x206f}, {0xe000, 0xf8ff}, {0xfdd0, 0xfdef}, {0xfeff, 0xfeff},
-    {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0x10ffff},
+    {0, 0x1f},
+    {0x7f, 0x9f},
+    {0xad, 0xad},
+    {0x61c, 0x61c},
+    {0x180e, 0x180e},
+    {0x200b, 0x200f},
+    {0x2028, 0x202e},
+    {0x2060, 0x206f},
+    {0xe000, 0xf8ff},
+    {0xfdd0, 0xfdef},
+    {0xfeff, 0xfeff},
+    {0xfff0, 0xfffb},
+    {0xfffe, 0xffff},
+    {0xe0000, 0x10ffff},
 }};
 // No column of their own: marks on the character before.
 constexpr std::array<Range, 7> kMarks{{
-    {0x300, 0x36f}, {0x483, 0x489}, {0x591, 0x5bd}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
-    {0x20d0, 0x20ff}, {0xfe00, 0xfe0f},
+    {0x300, 0x36f},
+    {0x483, 0x489},
+    {0x591, 0x5bd},
+    {0x1ab0, 0x1aff},
+    {0x1dc0, 0x1dff},
+    {0x20d0, 0x20ff},
+    {0xfe00, 0xfe0f},
 }};
 // Two columns: East Asian and emoji; some of these take one, none takes more.
 constexpr std::array<Range, 15> kWide{{
-    {0x1100, 0x115f}, {0x231a, 0x231b}, {0x23e9, 0x23f3}, {0x25fd, 0x27bf}, {0x2b1b, 0x2b55},
-    {0x2e80, 0x303e}, {0x3041, 0xa4cf}, {0xa960, 0xa97f}, {0xac00, 0xd7a3}, {0xf900, 0xfaff},
-    {0xfe30, 0xfe6f}, {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f000, 0x1faff}, {0x20000, 0x3fffd},
+    {0x1100, 0x115f},
+    {0x231a, 0x231b},
+    {0x23e9, 0x23f3},
+    {0x25fd, 0x27bf},
+    {0x2b1b, 0x2b55},
+    {0x2e80, 0x303e},
+    {0x3041, 0xa4cf},
+    {0xa960, 0xa97f},
+    {0xac00, 0xd7a3},
+    {0xf900, 0xfaff},
+    {0xfe30, 0xfe6f},
+    {0xff00, 0xff60},
+    {0xffe0, 0xffe6},
+    {0x1f000, 0x1faff},
+    {0x20000, 0x3fffd},
 }};
 
 size_t columns_of(char32_t code) { return within(kMarks, code) ? 0 : within(kWide, code) ? 2 : 1; }
@@ -74,9 +104,58 @@ std::string_view plain_form(char32_t code) {
     case U'→': return "->";
     case U'≥': return ">=";
     case U'–': return "-";
-    case U'…': return "..";
+    case U'…': return "...";
     default: return {};
   }
+}
+
+// The longest beginning, and the longest end, of at most `width` columns.
+std::string_view first_columns(std::string_view text, size_t width) {
+  size_t end = 0;
+  for (size_t used = 0; end < text.size();) {
+    const Character character = first_character(text.substr(end));
+    used += columns_of(character.code);
+    if (used > width) break;
+    end += character.bytes;
+  }
+  return text.substr(0, end);
+}
+
+std::string_view last_columns(std::string_view text, size_t width) {
+  size_t begin = text.size();
+  for (size_t at = text.size(), used = 0; at > 0;) {
+    --at;
+    if ((static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80) continue;
+    const size_t wide = columns_of(first_character(text.substr(at)).code);
+    used += wide;
+    if (used > width) break;
+    if (wide > 0) begin = at;  // a mark alone would sit on the sign of the gap
+  }
+  return text.substr(begin);
+}
+
+// "/opt/…/lib/libdnnl.so.3": whole names of a path in `room` columns beside the gap; empty if not
+// even its last name has room.
+std::string shorten_path(std::string_view text, size_t room, std::string_view gap) {
+  size_t tail = std::string_view::npos;
+  for (size_t at = text.rfind('/'); at != std::string_view::npos && at > 0;
+       at = text.rfind('/', at - 1)) {
+    if (columns(text.substr(at)) > room) break;
+    tail = at;
+  }
+  if (tail == std::string_view::npos) return {};
+  const size_t left = room - columns(text.substr(tail));
+  size_t head = 0;
+  for (size_t at = text.find('/'); at < tail && columns(text.substr(0, at + 1)) <= left;
+       at = text.find('/', at + 1))
+    head = at + 1;
+  if (head == 1) head = 0;  // "…/lib/x.so" says as much as "/…/lib/x.so"
+  return std::string(text.substr(0, head)) + std::string(gap) + std::string(text.substr(tail));
+}
+
+bool is_path(std::string_view text) {
+  return text.front() == '/' || text.front() == '.' ||
+         (text.find('/') != std::string_view::npos && text.find(' ') == std::string_view::npos);
 }
 
 bool ends_in_figure(std::string_view word) {
@@ -119,9 +198,9 @@ std::optional<std::string> environment(const char* name) {
 
 TextStyle style_for(const TextPlace& place) {
   TextStyle style;
-  style.width = std::max(
-      kLeastWidth, number(place.columns_wanted)
-                       .value_or(place.terminal ? place.columns.value_or(80) : kFileWidth));
+  style.width = std::max(kLeastWidth,
+                         number(place.columns_wanted)
+                             .value_or(place.terminal ? place.columns.value_or(80) : kFileWidth));
   style.colour = place.terminal && place.no_color.value_or("").empty() && place.term &&
                  !place.term->empty() && *place.term != "dumb";
   style.unicode = names_utf8(place);
@@ -183,30 +262,18 @@ size_t columns(std::string_view text) {
 
 std::string shorten(std::string_view text, size_t width, const TextStyle& style) {
   if (text.size() <= width || columns(text) <= width) return std::string(text);
-  const std::string_view gap = style.unicode ? "…" : "..";
+  const std::string_view gap = style.unicode ? "…" : "...";
   const size_t gap_width = columns(gap);
-  if (width <= gap_width) return std::string(gap_width, '.').substr(0, width);
+  if (width <= gap_width) return std::string(width, '.');
   const size_t room = width - gap_width;
-  std::string head;
-  size_t used = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    const Character character = first_character(rest);
-    if (used + columns_of(character.code) > room / 3) break;
-    used += columns_of(character.code);
-    head += rest.substr(0, character.bytes);
-    rest.remove_prefix(character.bytes);
+  if (is_path(text)) {
+    if (const auto path = shorten_path(text, room, gap); !path.empty()) return path;
+    text.remove_prefix(text.rfind('/') + 1);
+    if (columns(text) <= width) return std::string(text);
   }
-  // The longest end that fits; it begins at a character that has columns of its own.
-  size_t begin = text.size();
-  for (size_t at = text.size(), held = 0; at > 0;) {
-    --at;
-    if ((static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80) continue;
-    const size_t wide = columns_of(first_character(text.substr(at)).code);
-    if (used + held + wide > room) break;
-    held += wide;
-    if (wide > 0) begin = at;
-  }
-  return head + std::string(gap) + std::string(text.substr(begin));
+  const std::string_view head = first_columns(text, room / 3);
+  return std::string(head) + std::string(gap) +
+         std::string(last_columns(text.substr(head.size()), room - columns(head)));
 }
 
 std::vector<std::string> wrap(std::string_view text, size_t width, const TextStyle& style) {
@@ -235,6 +302,29 @@ std::vector<std::string> wrap(std::string_view text, size_t width, const TextSty
       lines.back().append(" ").append(fitted);
       used += 1 + wide;
     }
+  }
+  return lines;
+}
+
+std::vector<std::string> pack(const std::vector<std::string>& parts, size_t width,
+                              const TextStyle& style) {
+  const std::string_view between = style.unicode ? " · " : " - ";
+  std::vector<std::string> lines;
+  bool open = false;  // the last line may take another part
+  for (const auto& part : parts) {
+    if (part.empty()) continue;
+    if (open && columns(lines.back()) + 3 + columns(part) <= width) {
+      lines.back().append(between).append(part);
+      continue;
+    }
+    open = columns(part) <= width;
+    if (open) {
+      lines.push_back(part);
+      continue;
+    }
+    auto wrapped = wrap(part, width - kHang, style);
+    for (size_t i = 0; i < wrapped.size(); ++i)
+      lines.push_back(std::string(i > 0 ? kHang : 0, ' ') + wrapped[i]);
   }
   return lines;
 }

@@ -18,13 +18,13 @@ constexpr unsigned kFileWidth = 100;
 struct TextStyle {
   unsigned width = kFileWidth;  // columns; less than kLeastWidth counts as kLeastWidth
   bool colour = false;
-  bool unicode = true;          // false: ASCII only
+  bool unicode = true;  // false: ASCII only
 };
 
 // What is known of the place that text goes to, and what its person asked for.
 struct TextPlace {
   bool terminal = false;
-  std::optional<unsigned> columns;            // as the terminal says
+  std::optional<unsigned> columns;                            // as the terminal says
   std::optional<std::string> term, no_color, columns_wanted;  // $TERM, $NO_COLOR, $COLUMNS
   std::optional<std::string> lc_all, lc_ctype, lang;
 };
@@ -40,13 +40,18 @@ std::string printable(std::string_view text, const TextStyle& style);
 // Columns that printable text takes.
 size_t columns(std::string_view text);
 
-// At most `width` columns of printable text: what is left out of its middle is shown as "…" ("..").
-// Two thirds of the room go to the end: of a path, the end tells more.
+// At most `width` columns of printable text: what is left out of its middle is shown as "…"
+// ("..."). A path keeps whole names and above all its last ones: "/opt/…/lib/libdnnl.so.3".
 std::string shorten(std::string_view text, size_t width, const TextStyle& style);
 
 // Lines of at most `width` columns, broken at blanks, but never between a figure and its unit nor
 // before a "·"; longer words are shortened.
 std::vector<std::string> wrap(std::string_view text, size_t width, const TextStyle& style);
+
+// Lines of parts with " · " between them, broken only between parts; a part that is too long for a
+// line is wrapped, its further lines set in. Empty parts are left out.
+std::vector<std::string> pack(const std::vector<std::string>& parts, size_t width,
+                              const TextStyle& style);
 
 // A bar of `share` (0..1) of `cells`, in eighths of a cell; any share above 0 leaves a mark.
 std::string bar(double share, size_t cells, const TextStyle& style);

@@ -13,7 +13,6 @@ struct {
   __type(value, u32);
 } adoptions SEC(".maps");
 
-const volatile bool clone_hints = true;
 __u32 adopted; // threads adopted by the last walk
 
 static __always_inline void init_thread(struct thread *t, struct task_struct *task, u32 job) {
@@ -44,7 +43,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
   t->has_quota = p->has_quota;
   t->reason = REASON_OTHER;
   t->state = THREAD_QUEUED;
-  if (!process || !clone_hints) return 0;
+  if (!process) return 0;
   // The child has its parent's memory, and so the same futexes at the same addresses.
   struct hints *from = bpf_task_storage_get(&process_hints, parent->group_leader, NULL, 0);
   if (!from) return 0;
@@ -99,6 +98,9 @@ int BPF_PROG(on_any_switch, bool preempt, struct task_struct *prev) {
   u64 now = rq_clock(prev);
   u64 offset = bpf_ktime_get_ns() - now;
   if (!g->clock_offset || offset < g->clock_offset) g->clock_offset = offset;
+  u64 first = bpf_ktime_get_ns();
+  u64 cost = bpf_ktime_get_ns() - first;
+  if (!g->clock_cost || cost < g->clock_cost) g->clock_cost = cost;
   g->clock_seen = now;
   return 0;
 }

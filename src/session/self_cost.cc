@@ -1,47 +1,35 @@
 #include "src/session/self_cost.h"
 
-#include <bpf/bpf.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <cstdio>
+#include <algorithm>
+
+#include "bpf/thread.h"
+#include "src/bpf/map.h"
 
 namespace jobscope {
-namespace {
 
-// Run time of the BPF programs that this process holds, ns.
-uint64_t run_time() {
-  uint64_t sum = 0;
-  const long open_max = 1024;
-  for (int fd = 3; fd < open_max; ++fd) {
-    bpf_prog_info info{};
-    uint32_t size = sizeof(info);
-    if (bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && size >= sizeof(info) && info.type != 0)
-      sum += info.run_time_ns;
+std::optional<uint64_t> bpf_run_time(const SharedMaps& maps, uint32_t cpus) {
+  globals g{};
+  const uint32_t zero = 0;
+  bpf_map_lookup_elem(maps.fd("session_globals"), &zero, &g);
+  double sum = 0;
+  bool any = false;
+  for (uint32_t which = 0; which < COSTS; ++which) {
+    cost total{};
+    for (const cost& one : per_cpu<cost>(maps.fd("costs"), which, cpus)) {
+      total.runs += one.runs;
+      total.timed += one.timed;
+      total.ns += one.ns;
+    }
+    if (!total.timed) continue;
+    any = true;
+    const double clock = static_cast<double>(g.clock_cost) * static_cast<double>(total.timed);
+    const double net = std::max(0.0, static_cast<double>(total.ns) - clock);
+    sum += net * static_cast<double>(total.runs) / static_cast<double>(total.timed);
   }
-  return sum;
-}
-
-}  // namespace
-
-void BpfCost::tick(uint64_t now) {
-  if (!started_) started_ = now;
-  if (window_ && now - opened_ >= kWindow) {
-    window_.reset();
-    watched_ += now - opened_;
-  }
-  const bool due = opened_ == 0 || now - opened_ >= kPeriod;
-  if (!window_ && due) {
-    window_ = Fd(bpf_enable_stats(BPF_STATS_RUN_TIME));
-    opened_ = now;
-  }
-}
-
-std::optional<uint64_t> BpfCost::estimate(uint64_t now) const {
-  const uint64_t watched = watched_ + (window_ ? now - opened_ : 0);
-  if (!watched) return std::nullopt;
-  const double scale = static_cast<double>(now - started_) / static_cast<double>(watched);
-  return static_cast<uint64_t>(static_cast<double>(run_time()) * scale);
+  if (!any) return std::nullopt;
+  return static_cast<uint64_t>(sum);
 }
 
 void measure_process(SelfCost& cost) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <numeric>
+#include <set>
 
 #include "src/base/clock.h"
 #include "src/bpf/map.h"
@@ -33,14 +34,15 @@ struct Session::Impl {
   std::vector<ProbeStatus> statuses;
   std::unique_ptr<ring_buffer, FreeRing> ring;
   Knowledge knowledge;
-  BpfCost cost;
   size_t living = 0;
+  std::set<uint32_t> awaited;    // roots
+  std::set<uint32_t> last_ends;  // those of them whose main thread has ended
 
   void start_probes();
   void take(const void* data, size_t size);
   void name_process(const thread& t);
   void walk();
-  SelfCost self(uint64_t now) const;
+  SelfCost self() const;
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -85,8 +87,10 @@ void Session::Impl::take(const void* data, size_t size) {
     case EVENT_THREAD_END: {
       const ThreadRecord ended = thread_record(data, knowledge.cpus, true);
       name_process(ended.head);
-      if (ended.head.pid == ended.head.tid)
+      if (ended.head.pid == ended.head.tid) {
         knowledge.processes.child(ended.head.ppid, ended.head.name);
+        if (awaited.contains(ended.head.pid)) last_ends.insert(ended.head.pid);
+      }
       knowledge.waits.add_ended(ended.head);
       for (auto& [info, probe] : probes) probe->on_thread(ended);
       return;
@@ -130,6 +134,7 @@ void Session::Impl::walk() {
 
 Result<> Session::adopt(std::span<const uint32_t> pids) {
   TRY(impl_->members->adopt(pids, kJob));
+  impl_->awaited.insert(pids.begin(), pids.end());
   for (;;) {
     const uint32_t adopted = TRY(impl_->members->walk([this](const ThreadRecord& record) {
       const thread& t = record.head;
@@ -145,7 +150,6 @@ int Session::events_fd() const { return ring_buffer__epoll_fd(impl_->ring.get())
 void Session::drain() {
   ring_buffer__consume(impl_->ring.get());
   const uint64_t now = monotonic_now();
-  impl_->cost.tick(now);
   const uint64_t due = impl_->knowledge.processes.due();
   if (due && due <= now)
     impl_->knowledge.processes.look(now, impl_->maps.fd("process_hints"));
@@ -167,14 +171,14 @@ SnapshotPtr Session::look(const JobRun& job) {
       if (status.name == info->name)
         status = {status.name, ProbeStatus::State::degraded, collected.error().what};
   }
-  snapshot->self = impl_->self(monotonic_now());
+  snapshot->self = impl_->self();
   return snapshot;
 }
 
-SelfCost Session::Impl::self(uint64_t now) const {
+SelfCost Session::Impl::self() const {
   SelfCost own;
   measure_process(own);
-  own.bpf = cost.estimate(now);
+  own.bpf = bpf_run_time(maps, knowledge.cpus);
   own.map_bytes = maps.bytes();
   for (const auto& [info, probe] : probes) own.map_bytes += probe->map_bytes(maps);
   for (uint32_t i = 0; i < LOSSES; ++i) {
@@ -185,6 +189,8 @@ SelfCost Session::Impl::self(uint64_t now) const {
   }
   return own;
 }
+
+bool Session::told_end_of(uint32_t pid) const { return impl_->last_ends.contains(pid); }
 
 size_t Session::living() const { return impl_->living; }
 

@@ -34,6 +34,8 @@ class Session {
   SnapshotPtr look(const JobRun& job);
   // Members that were alive at the last look.
   size_t living() const;
+  // True when the end of this process's main thread has been told: its figures are whole.
+  bool told_end_of(uint32_t pid) const;
   const std::vector<ProbeStatus>& probes() const;
 
  private:

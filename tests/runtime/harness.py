@@ -97,9 +97,15 @@ def assert_identity(report):
         assert near(sum(thread["cores"].values()), on_cpu, MS * count, 0.005), f"cores and CPU time differ: {thread}"
 
 
+def shell_code(returncode):
+    """What a shell says of it: after SIGINT jobscope ends by that signal itself, so that loops around it stop, too."""
+    return returncode if returncode >= 0 else 128 - returncode
+
+
 class Result:
     def __init__(self, returncode, stdout, stderr, json_file):
-        self.returncode, self.stdout, self.stderr = returncode, stdout, stderr
+        self.returncode = shell_code(returncode)
+        self.stdout, self.stderr = stdout, stderr
         self.report = None
         if json_file and json_file.exists() and json_file.stat().st_size:
             self.report = Report.read(json_file)

@@ -7,7 +7,7 @@ import struct
 import termios
 import time
 
-from harness import descendants
+from harness import descendants, shell_code
 
 
 class Terminal:
@@ -62,8 +62,7 @@ class Terminal:
                 self.status = status
         while self._read(0.1) and select.select([self.fd], [], [], 0)[0]:
             pass
-        code = os.waitstatus_to_exitcode(self.status)
-        return code if code >= 0 else 128 - code
+        return shell_code(os.waitstatus_to_exitcode(self.status))
 
     def __enter__(self):
         return self

@@ -4,6 +4,7 @@ import os
 import secrets
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -143,11 +144,21 @@ def test_by_container(attach, container):
         end_tree(inside)
 
 
+def watching(process):
+    """Waits until jobscope has its BPF programs, and a moment more."""
+    def has_programs():
+        descriptors = Path(f"/proc/{process.pid}/fd")
+        return process.poll() is not None or any("bpf" in os.readlink(fd) for fd in descriptors.iterdir())
+
+    wait_until(has_programs, "the BPF programs")
+    time.sleep(1)
+    return process
+
+
 def test_ctrl_c_ends_the_watch_and_not_the_job(job, tmp_path):
     sleeper = settled(job(workload("sleep_wait"), ms=4000), "sleep_wait")
     file = tmp_path / "attach.json"
-    process = start([JOBSCOPE, "attach", "--pid", sleeper.pid, "--json", file])
-    time.sleep(2)
+    process = watching(start([JOBSCOPE, "attach", "--pid", sleeper.pid, "--json", file]))
     process.send_signal(signal.SIGINT)
     finish(process)
     assert process.returncode == 0
@@ -165,8 +176,7 @@ def test_it_ends_with_the_job(job, attach):
 
 def test_killed_watcher_does_no_harm(job):
     sleeper = settled(job(workload("sleep_wait"), ms=4000), "sleep_wait")
-    process = start([JOBSCOPE, "attach", "--pid", sleeper.pid])
-    time.sleep(1.5)
+    process = watching(start([JOBSCOPE, "attach", "--pid", sleeper.pid]))
     process.kill()
     process.communicate()
     out, _ = finish(sleeper)

@@ -2,9 +2,10 @@
 from harness import end_tree, near, start, workload
 
 
-def made(loop_disk, name, size=16 << 20):
-    file = loop_disk.directory / name
-    file.write_bytes(bytes(size))
+def made(loop_disk):
+    """A file of 16 MiB on the disk, with nothing left to be written."""
+    file = loop_disk.directory / "file"
+    file.write_bytes(bytes(16 << 20))
     loop_disk.settle()
     return file
 
@@ -17,7 +18,7 @@ def bounds(histogram):
 
 
 def test_reads_agree_with_diskstats(run, loop_disk):
-    file = made(loop_disk, "reads")
+    file = made(loop_disk)
     before = loop_disk.counts()
     result = run(workload("read_file", "direct", file, 4001))
     kernel = loop_disk.since(before)
@@ -35,7 +36,7 @@ def test_reads_agree_with_diskstats(run, loop_disk):
 
 
 def test_time_in_queue_and_in_device_make_the_latency(run, loop_disk):
-    file = made(loop_disk, "parts")
+    file = made(loop_disk)
     result = run(workload("read_file", "direct", file, 4001))
     reads = result.report.block_io(loop_disk.name, "read")
     whole, queue, device = (reads[h]["sum"] for h in ("latency_us", "queue_us", "device_us"))
@@ -44,7 +45,7 @@ def test_time_in_queue_and_in_device_make_the_latency(run, loop_disk):
 
 
 def test_writes_agree_with_diskstats(run, loop_disk):
-    file = made(loop_disk, "writes")
+    file = made(loop_disk)
     before = loop_disk.counts()
     result = run(workload("write_file", "direct", file, 1009))
     kernel = loop_disk.since(before)
@@ -71,7 +72,7 @@ def test_write_back_is_shown_though_no_task_is_charged(run, loop_disk):
 
 def test_another_jobs_reads_are_not_ours(run, loop_disk):
     """Reads of a process outside the job, at the same time on the same disk."""
-    file = made(loop_disk, "others")
+    file = made(loop_disk)
     stranger = start(["sh", "-c", 'while "$@" >/dev/null; do :; done', "sh",
                       *workload("read_file", "direct", file, 503)])
     try:
@@ -83,7 +84,7 @@ def test_another_jobs_reads_are_not_ours(run, loop_disk):
 
 
 def test_file_gets_its_bytes_or_null(run, loop_disk):
-    file = made(loop_disk, "named")
+    file = made(loop_disk)
     result = run(workload("read_file", "direct", file, 1009))
     found = [f for f in result.report["files"] if f["path"] == str(file)]
     assert len(found) == 1, result.report["files"]

@@ -85,8 +85,9 @@ def test_cores_are_the_cores_it_ran_on(run):
     assert thread["cores"][core] >= 0.95 * sum(thread["cores"].values()), thread
 
 
-def test_threads_that_end_are_told_from_those_that_live(run, tmp_path):
+def test_threads_that_end_are_told_from_those_that_live(run):
     result = run(workload("orphan", "leave"))
     report = result.report
     assert report.thread(result.workload["pid"])["exited"]
+    assert report.thread(result.workload["daemon"])["name"] == "orphan_daemon"
     assert_identity(report)

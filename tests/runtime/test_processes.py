@@ -43,7 +43,7 @@ def test_killed_from_outside_the_job(tmp_path):
     killer = Report.read(file).process(pid)["killed_by"]
     assert killer["pid"] == os.getpid()
     # The report says so in words, too.
-    assert f"{os.getpid()}" in err and "SIGTERM" in err, err
+    assert str(os.getpid()) in err and "TERM" in err, err
 
 
 def test_oom_kill_in_a_cgroup(run, memory_group):

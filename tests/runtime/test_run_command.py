@@ -1,9 +1,7 @@
 """`run` is not there, as far as the job and its caller can tell: exit codes, signals, terminals, descriptors."""
 import json
 import os
-import re
 import signal
-import subprocess
 import time
 
 import pytest
@@ -212,10 +210,16 @@ def terminal_environment(**more):
     return environment(TERM="xterm", PS1="shell> ", **more)
 
 
+def pid_shown_by(terminal):
+    """The pid in the line that the workload die_by prints."""
+    terminal.wait_for('"pid":')
+    return int(terminal.wait_for("}"))
+
+
 def test_ctrl_c_stops_the_job_and_still_reports(tmp_path):
     file = tmp_path / "report.json"
     with Terminal([JOBSCOPE, "run", "--json", file, "--", *workload("die_by", "wait")], terminal_environment()) as t:
-        pid = int(re.search(r'"pid":(\d+)', t.wait_for("}")).group(1))
+        pid = pid_shown_by(t)
         t.type("\x03")
         assert t.finish() == 130
         assert len(t.output.splitlines()) > 5
@@ -256,7 +260,7 @@ def test_job_control(tmp_path):
     with Terminal(["bash", "--norc", "--noprofile", "-i"], terminal_environment()) as t:
         t.wait_for("shell> ")
         t.type(command + "\n")
-        pid = int(re.search(r'"pid":(\d+)\}', t.wait_for("\r\n{") + "{" + t.wait_for("}") + "}").group(1))
+        pid = pid_shown_by(t)
         for resume in ("fg", "bg"):
             t.type("\x1a")
             t.wait_for("Stopped")
@@ -318,7 +322,7 @@ def test_report_fits_the_terminal():
 
 
 # Counts to 150 with a sleep each, then says so in a file.
-LONG_JOB = ("import sys, time\nprint('ready', flush=True)\nfor i in range(150): time.sleep(0.01)\n"
+LONG_JOB = ("import os, sys, time\nprint(os.getpid(), flush=True)\nfor i in range(150): time.sleep(0.01)\n"
             "open(sys.argv[1], 'w').write('done')")
 
 
@@ -327,13 +331,11 @@ def test_jobscope_killed_in_mid_run(tmp_path):
     mark = tmp_path / "mark"
     pins = sorted(os.listdir("/sys/fs/bpf")) if os.path.isdir("/sys/fs/bpf") else []
     process = start([JOBSCOPE, "run", "--json", tmp_path / "json", "--", PYTHON, "-c", LONG_JOB, mark])
-    assert process.stdout.readline() == "ready\n"
-    jobs = subprocess.run(["pgrep", "--parent", str(process.pid)], capture_output=True, text=True).stdout.split()
-    assert len(jobs) == 1
+    job = int(process.stdout.readline())
     process.kill()
     process.wait()
-    assert is_alive(int(jobs[0])), "the job died with jobscope"
-    wait_until(lambda: not is_alive(int(jobs[0])), "the end of the job")
+    assert is_alive(job), "the job died with jobscope"
+    wait_until(lambda: not is_alive(job), "the end of the job")
     assert mark.read_text() == "done"
     process.communicate()
     assert (sorted(os.listdir("/sys/fs/bpf")) if os.path.isdir("/sys/fs/bpf") else []) == pins
@@ -385,6 +387,26 @@ def test_many_runs_at_once(tmp_path):
     finally:
         for process in processes:
             end_tree(process)
+
+
+def test_ctrl_c_stops_a_loop_around_it():
+    """`for x in …; do jobscope run -- …; done` in a script: Ctrl-C ends the loop, as it does without jobscope."""
+    loop = 'for i in 1 2 3; do "$@"; done; echo survived'
+    job = [JOBSCOPE, "run", "--", *workload("die_by", "wait")]
+    with Terminal(["bash", "-c", loop, "bash", *job], terminal_environment()) as t:
+        pid_shown_by(t)
+        t.type("\x03")
+        assert t.finish() == 130
+        assert "survived" not in t.output and t.output.count('"pid"') == 0
+
+
+def test_signal_to_the_whole_group_is_not_doubled():
+    """A shell's `kill %1`, sudo, Slurm: they signal all of a group, so the job has it already."""
+    process = start([JOBSCOPE, "run", "--", PYTHON, "-c", COUNT])
+    assert process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, signal.SIGTERM)  # `start` made it the leader of a group of its own
+    out, _ = finish(process)
+    assert (out, process.returncode) == ("seen [15]\n", 5)
 
 
 def test_jobscope_in_jobscope(run, tmp_path):

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// Block requests from their start to their end: whose they are, how long they waited for the device
+// and how long it took. A request is counted once, when it has ended: merged ones vanish in the one
+// they went into, requeued ones are issued again, those done in pieces end with the last piece.
+#include "bpf/session.bpf.h"
+#include "probes/blockio/blockio.h"
+
+#define REQ_OP_MASK 0xff
+#define REQ_OP_WRITE 1
+#define REQ_OP_FLUSH 2
+#define REQ_OP_DISCARD 3
+#define REQ_OP_PASSTHROUGH 32 /* and above: commands of drivers and of SCSI */
+
+#define BIO_CHAIN 4 /* bios of a request that are asked whose they are */
+
+/* The owner of a request is known by its bio: kernels without block_io_start. */
+const volatile bool by_bio = false;
+/* RQF_FLUSH_SEQ: data and flushes of one request are under way, its real end comes without it. */
+const volatile __u32 flush_sequence = 1 << 4;
+
+struct owner {
+  u64 start; /* CLOCK_MONOTONIC, like all */
+  u32 job;
+  u32 charged;
+};
+
+struct open_request {
+  u64 start;
+  u64 issued; /* last time the device got it; 0: not yet */
+  u64 stamp;  /* the kernel's own start of the request, when it was first issued */
+  u64 bytes;
+  struct block_key key;
+  u32 sequential;
+};
+
+/* Under way, by address of the request. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 16384);
+  __type(key, u64);
+  __type(value, struct open_request);
+} open_requests SEC(".maps");
+
+/* by_bio: owners of bios that will be requests, by address of the bio. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 16384);
+  __type(key, u64);
+  __type(value, struct owner);
+} open_bios SEC(".maps");
+
+/* Where the last request ended: sector. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 1024);
+  __type(key, struct block_key);
+  __type(value, u64);
+} positions SEC(".maps");
+
+/* When a queue's flush was last given to the device, by address of the queue. */
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 256);
+  __type(key, u64);
+  __type(value, u64);
+} flushes SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 1024);
+  __type(key, struct block_key);
+  __type(value, struct block_use);
+} block_uses SEC(".maps");
+
+static const struct block_use none = {};
+
+/* Whose request the current task makes. False: of a process that is not watched. */
+static __always_inline bool find_owner(struct owner *owner) {
+  struct task_struct *task = bpf_get_current_task_btf();
+  if (!(task->flags & PF_KTHREAD)) {
+    struct thread *t = member(task);
+    /* Threads that the kernel makes for a process (io_uring) are members only after a look. */
+    if (!t && task->flags & (PF_IO_WORKER | PF_USER_WORKER)) t = member(task->group_leader);
+    if (!t) return false;
+    owner->job = t->job;
+    owner->charged = 1;
+  }
+  owner->start = bpf_ktime_get_ns();
+  return true;
+}
+
+static __always_inline struct gendisk *disk_of(struct request *rq) {
+  struct request___before_5_17 *old = (void *)rq;
+  if (bpf_core_field_exists(old->rq_disk)) return BPF_CORE_READ(old, rq_disk);
+  return BPF_CORE_READ(rq, q, disk);
+}
+
+static __always_inline u16 operation_of(struct request *rq) {
+  u32 op = rq->cmd_flags & REQ_OP_MASK;
+  if (op == REQ_OP_DISCARD) return BLOCK_DISCARD;
+  if (op == REQ_OP_WRITE && !rq->__data_len) return BLOCK_FLUSH;
+  return op & 1 ? BLOCK_WRITE : BLOCK_READ;
+}
+
+static __always_inline struct block_use *use_of(const struct block_key *key, struct request *rq) {
+  struct block_use *use = bpf_map_lookup_elem(&block_uses, key);
+  if (use) return use;
+  bpf_map_update_elem(&block_uses, key, &none, BPF_NOEXIST);
+  use = bpf_map_lookup_elem(&block_uses, key);
+  if (use)
+    bpf_probe_read_kernel_str(use->name, sizeof(use->name), disk_of(rq)->disk_name);
+  else
+    count_loss(LOST_REQUESTS);
+  return use;
+}
+
+static __always_inline void start_request(struct request *rq, const struct owner *owner) {
+  if ((rq->cmd_flags & REQ_OP_MASK) >= REQ_OP_PASSTHROUGH) return;
+  struct gendisk *disk = disk_of(rq);
+  if (!disk) return;
+  struct open_request r = {};
+  r.start = owner->start;
+  r.key.job = owner->job;
+  r.key.charged = owner->charged;
+  r.key.operation = operation_of(rq);
+  r.key.device = (u32)BPF_CORE_READ(disk, major) << 20 | (u32)BPF_CORE_READ(disk, first_minor);
+  u64 id = (u64)rq;
+  if (bpf_map_update_elem(&open_requests, &id, &r, BPF_NOEXIST) == 0) return;
+  count_loss(LOST_REQUESTS);
+  if (bpf_map_update_elem(&open_requests, &id, &r, BPF_EXIST) == 0) return; /* see find() */
+  struct block_use *use = use_of(&r.key, rq);
+  if (!use) return;
+  use->count += 1;
+  use->bytes += rq->__data_len;
+}
+
+/* The open request behind `rq`. An entry whose request was started again since it was issued is left
+ * over from one whose end nobody told us (the kernel skips a program that interrupts itself). */
+static __always_inline struct open_request *find(struct request *rq) {
+  u64 id = (u64)rq;
+  struct open_request *r = bpf_map_lookup_elem(&open_requests, &id);
+  if (!r || !r->issued || rq->start_time_ns <= r->stamp) return r;
+  bpf_map_delete_elem(&open_requests, &id);
+  count_loss(LOST_REQUESTS);
+  return NULL;
+}
+
+/* by_bio: a request that is seen for the first time. Merging may have put other bios in front. */
+static __always_inline struct open_request *find_by_bio(struct request *rq) {
+  struct bio *bio = rq->bio;
+  for (int i = 0; i < BIO_CHAIN && bio; i++) {
+    u64 id = (u64)bio;
+    struct owner *known = bpf_map_lookup_elem(&open_bios, &id);
+    if (known) {
+      struct owner owner = *known;
+      bpf_map_delete_elem(&open_bios, &id);
+      start_request(rq, &owner);
+      id = (u64)rq;
+      return bpf_map_lookup_elem(&open_requests, &id);
+    }
+    bio = BPF_CORE_READ(bio, bi_next);
+  }
+  return NULL;
+}
+
+static __always_inline void issue_request(struct request *rq) {
+  if ((rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH) {
+    u64 queue = (u64)rq->q;
+    u64 now = bpf_ktime_get_ns();
+    bpf_map_update_elem(&flushes, &queue, &now, BPF_ANY);
+    return;
+  }
+  struct open_request *r = find(rq);
+  if (!r && by_bio) r = find_by_bio(rq);
+  if (!r) return;
+  if (!r->issued) {
+    r->stamp = rq->start_time_ns;
+    u64 first = rq->__sector;
+    u64 end = first + (rq->__data_len >> 9);
+    u64 *position = bpf_map_lookup_elem(&positions, &r->key);
+    if (position) {
+      r->sequential = *position == first;
+      *position = end;
+    } else {
+      bpf_map_update_elem(&positions, &r->key, &end, BPF_ANY);
+    }
+  }
+  r->issued = bpf_ktime_get_ns();
+}
+
+static __always_inline void count(const struct open_request *r, struct request *rq) {
+  struct block_use *use = use_of(&r->key, rq);
+  if (!use) return;
+  u64 now = bpf_ktime_get_ns();
+  u64 start = r->start;
+  u64 issued = r->issued;
+  if (!issued && r->key.operation == BLOCK_FLUSH) {
+    u64 queue = (u64)rq->q;
+    u64 *flush = bpf_map_lookup_elem(&flushes, &queue);
+    if (flush) issued = *flush;
+  }
+  use->count += 1;
+  use->bytes += r->bytes;
+  use->sequential += r->sequential;
+  histogram_add(&use->latency, (now - start) / 1000);
+  if (issued < start) return;
+  histogram_add(&use->queue, (issued - start) / 1000);
+  histogram_add(&use->device_time, (now - issued) / 1000);
+}
+
+static __always_inline void complete_request(struct request *rq, u32 bytes) {
+  struct open_request *r = find(rq);
+  if (!r && by_bio && !rq->__data_len) r = find_by_bio(rq); /* a flush is never issued itself */
+  if (!r) return;
+  r->bytes += bytes;
+  if (bytes < rq->__data_len || rq->rq_flags & flush_sequence) return;
+  count(r, rq);
+  u64 id = (u64)rq;
+  bpf_map_delete_elem(&open_requests, &id);
+}
+
+static __always_inline void forget_request(struct request *rq) {
+  u64 id = (u64)rq;
+  bpf_map_delete_elem(&open_requests, &id);
+  if (!by_bio) return;
+  id = (u64)rq->bio;
+  bpf_map_delete_elem(&open_bios, &id);
+}
+
+static __always_inline void get_request(struct bio *bio) {
+  u64 begin = cost_begin(COST_BLOCK);
+  u64 id = (u64)bio;
+  struct owner owner = {};
+  if (!find_owner(&owner))
+    bpf_map_delete_elem(&open_bios, &id);
+  else if (bpf_map_update_elem(&open_bios, &id, &owner, BPF_ANY))
+    count_loss(LOST_REQUESTS);
+  cost_end(COST_BLOCK, begin);
+}
+
+/* In the task that makes the request. */
+SEC("tp_btf/block_io_start")
+int BPF_PROG(on_start, struct request *rq) {
+  u64 begin = cost_begin(COST_BLOCK);
+  struct owner owner = {};
+  if (find_owner(&owner)) start_request(rq, &owner);
+  cost_end(COST_BLOCK, begin);
+  return 0;
+}
+
+/* The same before 6.5 (5a80bd075f3b): only the bio is told. */
+SEC("tp_btf/block_getrq")
+int BPF_PROG(on_getrq, struct bio *bio) {
+  get_request(bio);
+  return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_issue, struct request *rq) {
+  u64 begin = cost_begin(COST_BLOCK);
+  issue_request(rq);
+  cost_end(COST_BLOCK, begin);
+  return 0;
+}
+
+/* Not block_io_done: that is silent where /sys/block/…/queue/iostats is 0, and older kernels lack it. */
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_complete, struct request *rq, int error, unsigned int bytes) {
+  u64 begin = cost_begin(COST_BLOCK);
+  complete_request(rq, bytes);
+  cost_end(COST_BLOCK, begin);
+  return 0;
+}
+
+/* `rq` has gone into another request. */
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(on_merge, struct request *rq) {
+  forget_request(rq);
+  return 0;
+}
+
+/* Before 5.11 (a54895fa057c, e8a676d61c07) these had the queue in front. */
+SEC("tp_btf/block_getrq")
+int BPF_PROG(on_getrq_of_queue, struct request_queue *q, struct bio *bio) {
+  get_request(bio);
+  return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_issue_of_queue, struct request_queue *q, struct request *rq) {
+  u64 begin = cost_begin(COST_BLOCK);
+  issue_request(rq);
+  cost_end(COST_BLOCK, begin);
+  return 0;
+}
+
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(on_merge_of_queue, struct request_queue *q, struct request *rq) {
+  forget_request(rq);
+  return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// Which file a page fault waits for: the kernel tells when a fault on a mapped file does not find
+// its page at once.
+#include "bpf/files.bpf.h"
+
+SEC("tp_btf/mm_filemap_fault")
+int BPF_PROG(on_file_fault, struct address_space *mapping) {
+  struct thread *t = member(bpf_get_current_task_btf());
+  if (!t) return 0;
+  struct inode *inode = BPF_CORE_READ(mapping, host);
+  struct file_key key = {.job = t->job};
+  key.inode = BPF_CORE_READ(inode, i_ino);
+  key.device = BPF_CORE_READ(inode, i_sb, s_dev);
+  if (t->io_inode == key.inode && t->io_device == key.device) return 0;
+  meet_inode(inode, &key);
+  t->io_inode = key.inode;
+  t->io_device = key.device;
+  return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

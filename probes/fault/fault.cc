@@ -1,0 +1,73 @@
+// Major page faults by the file whose page they waited for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "fault.skel.h"
+#include "src/bpf/prototype.h"
+#include "src/bpf/skeleton.h"
+#include "src/model/reason.h"
+#include "src/session/probe.h"
+
+namespace jobscope {
+namespace {
+
+constexpr size_t kTop = 10;
+
+class FaultProbe : public Probe {
+ public:
+  Result<> start(SharedMaps& maps) override {
+    if (!tracepoint_arguments("mm_filemap_fault")) {  // 6.10, 06a6b2c8b2c9
+      degraded_ = "this kernel does not tell which file a page fault is for";
+      return {};
+    }
+    TRY(skeleton_.open());
+    TRY(maps.give(skeleton_->obj));
+    TRY(skeleton_.load());
+    TRY(maps.keep(skeleton_->obj));
+    return skeleton_.attach();
+  }
+
+  std::string degraded() const override { return degraded_; }
+
+  Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
+    std::map<std::string, wait_use> by_file;
+    for (const auto& [key, use] : knowledge.waits.all()) {
+      if (key.reason != REASON_PAGE_FAULT) continue;
+      const std::string path =
+          key.id[0] ? knowledge.files.path(key.id[0], static_cast<uint32_t>(key.id[1])) : "";
+      wait_use& sum = by_file[path.empty() ? "unknown" : path];
+      sum.ns += use.ns;
+      sum.count += use.count;
+    }
+    if (by_file.empty()) return {};
+    std::vector<std::pair<std::string, wait_use>> files(by_file.begin(), by_file.end());
+    std::stable_sort(files.begin(), files.end(),
+                     [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+    Table table{"faults", "page faults that waited for a file", {"file", "faults", "wait ms"}, {}};
+    for (const auto& [path, use] : files) {
+      if (table.rows.size() == kTop) break;
+      table.rows.push_back({path, std::to_string(use.count),
+                            fmt::format("{:.1f}", static_cast<double>(use.ns) / 1e6)});
+    }
+    snapshot.tables.push_back(std::move(table));
+    return {};
+  }
+
+  uint64_t map_bytes(const SharedMaps& maps) const override {
+    return skeleton_ ? private_map_bytes(skeleton_->obj, maps) : 0;
+  }
+
+ private:
+  Skeleton<fault_bpf> skeleton_;
+  std::string degraded_;
+};
+
+}  // namespace
+
+extern const ProbeInfo fault_probe;
+const ProbeInfo fault_probe{"fault", "page faults by the file they waited for",
+                            []() -> std::unique_ptr<Probe> { return std::make_unique<FaultProbe>(); }};
+
+}  // namespace jobscope

@@ -1,0 +1,129 @@
+// Which files the job waited for, and how much they moved from and to their devices.
+#include <algorithm>
+#include <map>
+
+#include "files.skel.h"
+#include "src/bpf/map.h"
+#include "src/bpf/prototype.h"
+#include "src/bpf/skeleton.h"
+#include "src/model/reason.h"
+#include "src/session/probe.h"
+
+namespace jobscope {
+namespace {
+
+constexpr size_t kTop = 200;
+
+bool is_file_wait(uint8_t reason) {
+  switch (static_cast<Reason>(reason)) {
+    case Reason::disk_read:
+    case Reason::disk_write:
+    case Reason::fsync:
+    case Reason::page_fault:
+    case Reason::file_other:
+    case Reason::remote_fs:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// "/data/train/7.png" → "/data/train/*".
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "*" : path.substr(0, slash) + "/*";
+}
+
+void add(FileUse& to, const FileUse& from) {
+  to.wait += from.wait;
+  to.waits += from.waits;
+  to.faults += from.faults;
+  if (from.bytes_read) to.bytes_read = to.bytes_read.value_or(0) + *from.bytes_read;
+  if (from.bytes_written) to.bytes_written = to.bytes_written.value_or(0) + *from.bytes_written;
+}
+
+class FilesProbe : public Probe {
+ public:
+  Result<> start(SharedMaps& maps) override {
+    TRY(skeleton_.open());
+    const bool has_start = tracepoint_arguments("block_io_start").has_value();
+    bpf_program__set_autoload(skeleton_->progs.on_io_start, has_start);
+    bpf_program__set_autoload(skeleton_->progs.on_issue, !has_start);
+    if (!has_start) degraded_ = "bytes by file miss requests that another task issued";
+    TRY(maps.give(skeleton_->obj));
+    TRY(skeleton_.load());
+    TRY(maps.keep(skeleton_->obj));
+    files_ = maps.fd("files");
+    return skeleton_.attach();
+  }
+
+  std::string degraded() const override { return degraded_; }
+
+  Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
+    std::map<std::pair<uint64_t, uint32_t>, FileUse> files;
+    for (const auto& [key, use] : knowledge.waits.all()) {
+      if (!is_file_wait(key.reason)) continue;
+      FileUse& file = files[{key.id[0], static_cast<uint32_t>(key.id[1])}];
+      file.wait += use.ns;
+      file.waits += use.count;
+      if (key.reason == REASON_PAGE_FAULT) file.faults += use.count;
+    }
+    for_each<file_key, file_use>(files_, [&](const file_key& key, const file_use& use) {
+      FileUse& file = files[{key.inode, key.device}];
+      file.bytes_read = use.bytes_read;
+      file.bytes_written = use.bytes_written;
+    });
+    std::vector<FileUse> rows;
+    for (auto& [id, file] : files) {
+      const bool idle = file.wait == 0 && file.bytes_read.value_or(0) == 0 &&
+                        file.bytes_written.value_or(0) == 0;
+      if (idle) continue;
+      file.path = id.first ? knowledge.files.path(id.first, id.second) : std::string();
+      rows.push_back(std::move(file));
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const FileUse& a, const FileUse& b) {
+      return a.wait != b.wait ? a.wait > b.wait : a.path < b.path;
+    });
+    fold(rows);
+    snapshot.files = std::move(rows);
+    return {};
+  }
+
+  uint64_t map_bytes(const SharedMaps& maps) const override {
+    return private_map_bytes(skeleton_->obj, maps);
+  }
+
+ private:
+  // Beyond the first kTop: sums by directory.
+  static void fold(std::vector<FileUse>& rows) {
+    if (rows.size() <= kTop) return;
+    std::map<std::string, FileUse> directories;
+    for (size_t i = kTop; i < rows.size(); ++i) {
+      const std::string directory = directory_of(rows[i].path);
+      auto [found, is_new] = directories.try_emplace(directory, rows[i]);
+      if (is_new) {
+        found->second.path = directory;
+        continue;
+      }
+      found->second.files += 1;
+      add(found->second, rows[i]);
+    }
+    rows.resize(kTop);
+    for (auto& [path, file] : directories) rows.push_back(std::move(file));
+    std::stable_sort(rows.begin(), rows.end(), [](const FileUse& a, const FileUse& b) {
+      return a.wait > b.wait;
+    });
+  }
+
+  Skeleton<files_bpf> skeleton_;
+  std::string degraded_;
+  int files_ = -1;
+};
+
+}  // namespace
+
+extern const ProbeInfo files_probe;
+const ProbeInfo files_probe{"files", "which files the job waited for, and their bytes",
+                            []() -> std::unique_ptr<Probe> { return std::make_unique<FilesProbe>(); }};
+
+}  // namespace jobscope

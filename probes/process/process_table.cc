@@ -1,0 +1,158 @@
+#include "probes/process/process_table.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+namespace jobscope {
+namespace {
+
+template <size_t N>
+std::string text(const char (&chars)[N]) {
+  return std::string(chars, ::strnlen(chars, N));
+}
+
+// Peak memory of a living process, bytes.
+std::optional<uint64_t> peak_rss(uint32_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  std::string line;
+  while (std::getline(status, line))
+    if (line.starts_with("VmHWM:")) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
+  return std::nullopt;
+}
+
+std::optional<Killer> killer_of(const process_event& event, bool oom) {
+  const auto signal = static_cast<uint32_t>(event.status & 0x7f);
+  if (oom && signal == SIGKILL) return Killer{0, "oom-killer"};
+  if (signal == 0 || event.killer_signal != signal) return std::nullopt;
+  if (event.killer_pid) return Killer{event.killer_pid, text(event.killer)};
+  const bool key = signal == SIGINT || signal == SIGQUIT || signal == SIGHUP;
+  return Killer{0, key ? "terminal" : "kernel"};
+}
+
+}  // namespace
+
+std::vector<std::string> split_argv(std::string_view bytes) {
+  std::vector<std::string> argv;
+  while (!bytes.empty()) {
+    const size_t end = bytes.find('\0');
+    argv.emplace_back(bytes.substr(0, end));
+    if (end == std::string_view::npos) break;
+    bytes.remove_prefix(end + 1);
+  }
+  return argv;
+}
+
+void ProcessTable::thread(const ThreadRecord& record) {
+  const struct thread& t = record.head;
+  Process& process = processes_[{t.pid, t.process}];
+  if (t.pid == t.tid || process.name.empty()) process.name = text(t.name);
+  process.ppid = t.ppid;
+  process.attached = process.attached || t.attached;
+  const uint64_t cpu = t.parts[REASON_CPU_USER];
+  if (!process.first || t.start < process.first) process.first = t.start;
+  if (record.ended) {
+    process.living.erase({t.tid, t.start});
+    process.cpu += cpu;
+    process.last = std::max<uint64_t>(process.last, t.since);
+    return;
+  }
+  const uint64_t running = t.state == THREAD_ON_CPU && t.now > t.since ? t.now - t.since : 0;
+  process.living[{t.tid, t.start}] = cpu + running;
+  process.last = std::max<uint64_t>({process.last, t.since, t.now});
+}
+
+void ProcessTable::exec(const exec_event& event, std::string_view argv) {
+  Process& process = processes_[{event.pid, event.process}];
+  process.ppid = event.ppid;
+  process.name = text(event.name);
+  process.argv = split_argv(argv);
+  process.argv_truncated = event.argv_full > event.argv_size;
+}
+
+void ProcessTable::end(const process_event& event) {
+  Process& process = processes_[{event.pid, event.process}];
+  if (!process.ended) ++ended_;
+  process.ended = true;
+  process.ppid = event.ppid;
+  process.name = text(event.name);
+  process.event = event;
+}
+
+void ProcessTable::oom_killed(uint32_t pid) {
+  const auto after = processes_.upper_bound({pid, ~uint64_t{0}});
+  if (after == processes_.begin()) return;
+  auto& [id, process] = *std::prev(after);
+  if (id.pid == pid) process.oom = true;
+}
+
+ProcessUse ProcessTable::use_of(const ProcessId& id, const Process& process,
+                                uint64_t clock_offset) const {
+  ProcessUse use;
+  use.pid = id.pid;
+  use.ppid = process.ppid;
+  use.name = process.name;
+  use.argv = process.argv;
+  use.argv_truncated = process.argv_truncated;
+  // Watched from its birth: since its start. Attached: since the watch began.
+  use.start = process.attached ? process.first + clock_offset : id.start;
+  const uint64_t last = std::max<uint64_t>(process.last ? process.last + clock_offset : 0, process.event.at);
+  use.lifetime = last > use.start ? last - use.start : 0;
+  use.exited = process.ended;
+  use.cpu = process.cpu;
+  for (const auto& [tid, cpu] : process.living) use.cpu += cpu;
+  if (!process.ended) {
+    use.peak_rss = peak_rss(id.pid);
+    return use;
+  }
+  use.peak_rss = process.event.maxrss * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const int status = process.event.status;
+  if (WIFSIGNALED(status))
+    use.signal = WTERMSIG(status);
+  else
+    use.exit_code = WEXITSTATUS(status);
+  use.killed_by = killer_of(process.event, process.oom);
+  return use;
+}
+
+void ProcessTable::fold_oldest(uint64_t clock_offset) {
+  for (auto at = processes_.begin(); at != processes_.end() && ended_ > kMaxEnded;) {
+    if (!at->second.ended || !at->second.living.empty()) {
+      ++at;
+      continue;
+    }
+    const ProcessUse one = use_of(at->first, at->second, clock_offset);
+    auto [sum, is_new] = folded_.try_emplace(one.name, one);
+    if (is_new) {
+      sum->second.pid = 0;
+      sum->second.argv.clear();
+      sum->second.exit_code.reset();
+      sum->second.signal.reset();
+      sum->second.killed_by.reset();
+    } else {
+      sum->second.processes += 1;
+      sum->second.lifetime += one.lifetime;
+      sum->second.cpu += one.cpu;
+      if (one.peak_rss)
+        sum->second.peak_rss = std::max(sum->second.peak_rss.value_or(0), *one.peak_rss);
+    }
+    at = processes_.erase(at);
+    --ended_;
+  }
+}
+
+void ProcessTable::write(uint64_t clock_offset, std::vector<ProcessUse>& to) {
+  if (ended_ > kMaxEnded + kMaxEnded / 10) fold_oldest(clock_offset);
+  const size_t first = to.size();
+  for (const auto& [id, process] : processes_) to.push_back(use_of(id, process, clock_offset));
+  std::stable_sort(to.begin() + static_cast<ptrdiff_t>(first), to.end(),
+                   [](const ProcessUse& a, const ProcessUse& b) {
+                     return a.start != b.start ? a.start < b.start : a.pid < b.pid;
+                   });
+  for (const auto& [name, sum] : folded_) to.push_back(sum);
+}
+
+}  // namespace jobscope

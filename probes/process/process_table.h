@@ -1,0 +1,52 @@
+// The processes of the job, the living and the ended.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/model/snapshot.h"
+#include "src/session/probe.h"
+#include "src/session/process_names.h"
+
+namespace jobscope {
+
+// Splits "a\0b\0c\0".
+std::vector<std::string> split_argv(std::string_view bytes);
+
+class ProcessTable {
+ public:
+  static constexpr size_t kMaxEnded = 50'000;  // later ones are kept as sums by name
+
+  void thread(const ThreadRecord& record);
+  void exec(const exec_event& event, std::string_view argv);
+  void end(const process_event& event);
+  // Makes the OOM killer the one who killed this process.
+  void oom_killed(uint32_t pid);
+
+  void write(uint64_t clock_offset, std::vector<ProcessUse>& to);
+
+ private:
+  struct Process {
+    uint32_t ppid = 0;
+    std::string name;
+    std::vector<std::string> argv;
+    bool argv_truncated = false;
+    bool ended = false, oom = false;
+    bool attached = false;
+    uint64_t cpu = 0;                                       // of ended threads
+    std::map<std::pair<uint32_t, uint64_t>, uint64_t> living;  // by tid and start: CPU so far
+    uint64_t first = 0, last = 0;                           // scheduler's clock: start, end so far
+    uint64_t at_end = 0;                                    // CLOCK_MONOTONIC
+    process_event event{};
+  };
+  ProcessUse use_of(const ProcessId& id, const Process& process, uint64_t clock_offset) const;
+  void fold_oldest(uint64_t clock_offset);
+
+  std::map<ProcessId, Process> processes_;
+  std::map<std::string, ProcessUse> folded_;
+  size_t ended_ = 0;
+};
+
+}  // namespace jobscope

@@ -1,0 +1,76 @@
+// jobscope attach: watches what already runs, then says where its time went meanwhile.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "src/base/caller.h"
+#include "src/base/caps.h"
+#include "src/cli/command.h"
+#include "src/cli/signals.h"
+#include "src/cli/targets.h"
+#include "src/cli/watch.h"
+
+namespace jobscope {
+namespace {
+
+struct AttachOptions {
+  WatchOptions watch;
+  Target target;
+};
+
+Result<int> attach_to(const AttachOptions& options, const Invocation& invocation) {
+  const Target& target = options.target;
+  const std::vector<uint32_t> pids = TRY(find_processes(target));
+  TRY(check_watch_privileges(invocation.argv));
+  const Caller caller = TRY(find_caller(CallerSources::of_this_process()));
+  Results results = TRY(Results::open(options.watch, caller.id));
+  std::unique_ptr<Session> session = TRY(Session::open());
+  Watch watch = TRY(Watch::prepare(*session, results, options.watch));
+  JobSignals signals = TRY(JobSignals::block_and_open(caller.id));
+  watch.also_wait_for(signals.fd());
+
+  JobRun job;
+  job.name = options.watch.name.empty() ? target_name(target, pids) : options.watch.name;
+  job.attached = true;
+  job.root_pid = target.pid ? target.pid : pids.front();
+  TRY(session->adopt(pids));
+  TRY(become(caller.id, watch_capabilities()));
+  watch.begin(std::move(job));
+
+  bool quit = false, gone = false;
+  while (!quit && !gone && !watch.over()) {
+    watch.step([&] {  // processes that came by another way than a fork, and whether any is left
+      const auto now = find_processes(target);
+      gone = !now;
+      if (now) (void)session->adopt(*now);
+    });
+    while (const auto signal = signals.read())
+      quit = signals.handle(*signal, 0) == JobSignals::Action::quit || quit;
+  }
+  results.finish(*watch.end());
+  return 0;
+}
+
+std::function<Result<int>()> declare_attach(CLI::App& app, const Invocation& invocation) {
+  auto options = std::make_shared<AttachOptions>();
+  auto* target = app.add_option_group("target", "what to watch: exactly one of");
+  target->add_option("-p,--pid", options->target.pid, "this process and all below it")
+      ->check(CLI::PositiveNumber);
+  target->add_option("--cgroup", options->target.cgroup, "all processes in a control group")
+      ->type_name("PATH");
+  target->add_option("--container", options->target.container, "all processes of a container")
+      ->type_name("ID");
+  target->add_option("--comm", options->target.comm, "processes of this name, and all below them")
+      ->type_name("NAME");
+  target->require_option(1);
+  declare(app, options->watch);
+  app.footer("Watches until Ctrl-C, until --for is over, or until no process is left.");
+  return [options, invocation] { return attach_to(*options, invocation); };
+}
+
+}  // namespace
+
+const Command attach_command{"attach", "watch what already runs, then say where its time went", 2,
+                             declare_attach};
+
+}  // namespace jobscope

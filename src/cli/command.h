@@ -1,0 +1,32 @@
+// The commands of the program: one file each, one table.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <span>
+
+#include "src/base/result.h"
+
+namespace jobscope {
+
+// What a command needs of the process's start.
+struct Invocation {
+  std::span<const char* const> argv;  // of the whole program
+};
+
+struct Command {
+  const char* name;
+  const char* help;
+  // Exit code for errors of the command itself, bad options included.
+  int failure;
+  // Declares options on `app`; returns what runs once they are parsed. Its result is the exit code.
+  std::function<Result<int>()> (*declare)(CLI::App& app, const Invocation& invocation);
+};
+
+extern const Command run_command, attach_command, report_command, check_command;
+
+// "jobscope: what" and, if there is one, "  hint" to standard error.
+void print_error(const Error& error);
+
+}  // namespace jobscope

@@ -1,0 +1,215 @@
+#include "src/cli/watch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+#include "src/cli/command.h"
+#include "src/cli/duration.h"
+#include "src/model/findings.h"
+#include "src/output/json_report.h"
+#include "src/output/terminal.h"
+#include "src/output/text_report.h"
+
+namespace jobscope {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr int kTick = 50;       // ms between two drains while the job is young
+constexpr int kSlowTick = 200;  // and afterwards
+constexpr uint64_t kYoung = 5 * kSecond;
+
+uint32_t usable_cpus(pid_t pid) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(pid, sizeof(set), &set) == 0)
+    return static_cast<uint32_t>(CPU_COUNT(&set));
+  return static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+void describe_machine(JobRun& job) {
+  utsname machine{};
+  if (::uname(&machine) == 0) {
+    job.host = machine.nodename;
+    job.kernel = machine.release;
+  }
+}
+
+Nanoseconds total_cpu(const Snapshot& snapshot) {
+  Nanoseconds sum = 0;
+  for (const ThreadUse& thread : snapshot.threads) sum += thread.cpu();
+  return sum;
+}
+
+const ThreadUse* main_thread(const Snapshot& snapshot) {
+  for (const ThreadUse& thread : snapshot.threads)
+    if (thread.tid == snapshot.job.root_pid) return &thread;
+  return nullptr;
+}
+
+}  // namespace
+
+void declare(CLI::App& app, WatchOptions& options) {
+  app.add_option("--name", options.name, "name of the job in reports")->type_name("NAME");
+  app.add_option("--report", options.report, "write the report to FILE instead of standard error")
+      ->type_name("FILE");
+  app.add_option("--json", options.json, "write the report as JSON to FILE too (- is standard output)")
+      ->type_name("FILE");
+  app.add_option("-o,--output", options.recording, "record to FILE, for 'jobscope report'")
+      ->type_name("FILE");
+  app.add_option("--for", options.limit, "stop watching after this time (30s, 5m)")
+      ->type_name("TIME");
+  app.add_option("--interval", options.interval, "time between two rows of the recording")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_flag("--progress", options.progress, "show a line of figures on the terminal meanwhile");
+}
+
+Result<Results> Results::open(const WatchOptions& options, const Identity& owner) {
+  Results results(owner);
+  if (!options.report.empty()) results.report_.emplace(TRY(OutputFile::create(options.report, owner)));
+  if (!options.json.empty()) results.json_.emplace(TRY(OutputFile::create(options.json, owner)));
+  if (!options.recording.empty()) {
+    const ActingAs acting = TRY(ActingAs::take(owner));
+    results.recording_.emplace(TRY(Recording::create(options.recording)));
+  }
+  return results;
+}
+
+void Results::interval(const Snapshot& snapshot) {
+  if (!recording_ || recording_error_) return;
+  if (const Result<> added = recording_->add_interval(snapshot); !added)
+    recording_error_ = added.error();
+}
+
+void Results::finish(const Snapshot& snapshot) {
+  const std::vector<Finding> findings = find(snapshot);
+  const auto write = [](OutputFile& file, const std::string& bytes) -> Result<> {
+    TRY(file.write(bytes));
+    return file.commit();
+  };
+  Result<> written;
+  if (report_) {
+    written = write(*report_, text_report(snapshot, TextStyle{}));
+  } else {
+    const std::string text = text_report(snapshot, style_for(STDERR_FILENO));
+    fmt::print(stderr, "{}", text);
+  }
+  if (!written) print_error(written.error());
+  if (json_)
+    if (const Result<> done = write(*json_, json_report(snapshot, findings)); !done)
+      print_error(done.error());
+  if (!recording_) return;
+  if (!recording_error_) {
+    const auto acting = ActingAs::take(owner_);
+    if (const Result<> done = recording_->finish(snapshot, findings); !done)
+      recording_error_ = done.error();
+  }
+  if (recording_error_) print_error(recording_error_->context("the recording is not complete"));
+}
+
+Result<Watch> Watch::prepare(Session& session, Results& results, const WatchOptions& options) {
+  Watch watch(session, results);
+  if (!options.limit.empty()) watch.limit_ = TRY(parse_duration(options.limit));
+  watch.interval_ = TRY(parse_duration(options.interval));
+  watch.progress_ = options.progress && ::isatty(STDERR_FILENO);
+  watch.also_wait_for(session.events_fd());
+  return watch;
+}
+
+void Watch::begin(JobRun job) {
+  job_ = std::move(job);
+  job_.start = monotonic_now();
+  job_.started_unix_ns = static_cast<int64_t>(read_clock(CLOCK_REALTIME));
+  job_.cpus = usable_cpus(static_cast<pid_t>(job_.root_pid));
+  describe_machine(job_);
+  look_at_cgroup();
+  next_second_ = job_.start + kSecond;
+  next_interval_ = job_.start + interval_;
+  last_at_ = job_.start;
+}
+
+void Watch::step(const std::function<void()>& every_second) {
+  const uint64_t before = monotonic_now();
+  const bool young = before - job_.start < kYoung;
+  uint64_t wait = static_cast<uint64_t>(young ? kTick : kSlowTick) * 1'000'000;
+  if (limit_) wait = std::min(wait, job_.start + limit_ > before ? job_.start + limit_ - before : 0);
+  std::vector<pollfd> polled;
+  for (const int fd : fds_) polled.push_back({fd, POLLIN, 0});
+  ::poll(polled.data(), polled.size(), static_cast<int>((wait + 999'999) / 1'000'000));
+  session_->drain();
+  const uint64_t now = monotonic_now();
+  job_.elapsed = now - job_.start;
+  const bool second = now >= next_second_;
+  const bool row = results_->wants_intervals() && now >= next_interval_;
+  if (second) {
+    next_second_ = now + kSecond;
+    look_at_cgroup();
+    every_second();
+  }
+  if (row) next_interval_ = now + interval_;
+  if (!row && !(second && progress_)) return;
+  const SnapshotPtr snapshot = session_->look(job_);
+  if (row) results_->interval(*snapshot);
+  if (second && progress_) show_progress(*snapshot);
+}
+
+bool Watch::over() const { return limit_ && monotonic_now() - job_.start >= limit_; }
+
+SnapshotPtr Watch::end() {
+  if (progress_shown_) fmt::print(stderr, "\r\033[K");
+  look_at_cgroup();
+  auto snapshot = std::make_shared<Snapshot>(*session_->look(job_));
+  if (place_) {
+    CgroupUse use;
+    use.path = place_->path();
+    use.cpu_limit = cgroup_.cpu_limit;
+    use.memory_limit = cgroup_.memory_limit;
+    if (cgroup_.throttled_ns) {
+      const uint64_t before = cgroup_at_start_.throttled_ns.value_or(0);
+      use.throttled = *cgroup_.throttled_ns - std::min(before, *cgroup_.throttled_ns);
+    }
+    snapshot->cgroup = std::move(use);
+  }
+  return snapshot;
+}
+
+// The group of the job's root; if that is gone, the one it was in.
+void Watch::look_at_cgroup() {
+  auto place = job_.root_pid ? cgroup_of(job_.root_pid) : std::nullopt;
+  if (!place) place = place_;
+  if (!place) return;
+  cgroup_ = read_cgroup(*place);
+  if (place_ != place) {
+    place_ = std::move(place);
+    cgroup_at_start_ = cgroup_;
+  }
+}
+
+void Watch::show_progress(const Snapshot& snapshot) {
+  const Nanoseconds cpu = total_cpu(snapshot);
+  const double seconds = static_cast<double>(job_.elapsed) / 1e9;
+  const double span = static_cast<double>(job_.elapsed + job_.start - last_at_);
+  const double busy = span > 0 ? static_cast<double>(cpu - std::min(cpu, last_cpu_)) / span : 0;
+  last_cpu_ = cpu;
+  last_at_ = job_.elapsed + job_.start;
+  std::string line = fmt::format("{:.0f} s · {:.1f} of {} cores busy · {} threads", seconds, busy,
+                                 job_.cpus, session_->living());
+  if (const ThreadUse* main = main_thread(snapshot); main && main->lifetime > 0) {
+    const auto top = std::max_element(main->parts.begin(), main->parts.end());
+    const auto reason = static_cast<Reason>(top - main->parts.begin());
+    line += fmt::format(" · main thread: {} {:.0f} %", label(reason),
+                        100.0 * static_cast<double>(*top) / static_cast<double>(main->lifetime));
+  }
+  const TextStyle style = style_for(STDERR_FILENO);
+  fmt::print(stderr, "\r{}\033[K", shorten(printable(line, style), style.width - 1, style));
+  std::fflush(stderr);
+  progress_shown_ = true;
+}
+
+}  // namespace jobscope

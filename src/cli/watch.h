@@ -1,0 +1,86 @@
+// Watching a job until it ends, and telling what was seen: what `run` and `attach` share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "src/base/caller.h"
+#include "src/base/cgroups.h"
+#include "src/base/output_file.h"
+#include "src/base/result.h"
+#include "src/output/recording.h"
+#include "src/session/session.h"
+
+namespace jobscope {
+
+struct WatchOptions {
+  std::string name;       // "" = found out
+  std::string report;     // file; "" = standard error
+  std::string json;       // file; "" = none
+  std::string recording;  // file; "" = none
+  std::string limit;      // --for
+  std::string interval = "1s";
+  bool progress = false;
+};
+void declare(CLI::App& app, WatchOptions& options);
+
+// Where the results go. Opened before the job starts, so that a wrong path is known then.
+class Results {
+ public:
+  static Result<Results> open(const WatchOptions& options, const Identity& owner);
+
+  bool wants_intervals() const { return recording_.has_value(); }
+  // One row of the recording. A failure is kept and told at the end: the job comes first.
+  void interval(const Snapshot& snapshot);
+  // Writes everything. Failures go to standard error, a line each; the report comes out in any case.
+  void finish(const Snapshot& snapshot);
+
+ private:
+  explicit Results(const Identity& owner) : owner_(owner) {}
+
+  Identity owner_;
+  std::optional<OutputFile> report_, json_;
+  std::optional<Recording> recording_;
+  std::optional<Error> recording_error_;
+};
+
+// The loop between start and end of a watch. One second's work is: looking for new processes,
+// reading the cgroup, a row of the recording, the progress line.
+class Watch {
+ public:
+  static Result<Watch> prepare(Session& session, Results& results, const WatchOptions& options);
+
+  // Descriptors that end a wait in step().
+  void also_wait_for(int fd) { fds_.push_back(fd); }
+  // Before the first step: the job begins now.
+  void begin(JobRun job);
+  // Waits for at most a tick, drains, does what is due. `every_second` runs with it.
+  void step(const std::function<void()>& every_second);
+  // True when --for is over.
+  bool over() const;
+  JobRun& job() { return job_; }
+  // The last look, and what it gives.
+  SnapshotPtr end();
+
+ private:
+  Watch(Session& session, Results& results) : session_(&session), results_(&results) {}
+  void look_at_cgroup();
+  void show_progress(const Snapshot& snapshot);
+
+  Session* session_;
+  Results* results_;
+  JobRun job_;
+  std::vector<int> fds_;
+  uint64_t limit_ = 0, interval_ = 0;
+  uint64_t next_interval_ = 0, next_second_ = 0;
+  bool progress_ = false, progress_shown_ = false;
+  std::optional<CgroupPlace> place_;
+  CgroupLedger cgroup_at_start_, cgroup_;
+  Nanoseconds last_cpu_ = 0, last_at_ = 0;
+};
+
+}  // namespace jobscope
