@@ -9,8 +9,7 @@
 #define NAME_BYTES 256 /* NAME_MAX + 1 */
 
 struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(type, BPF_MAP_TYPE_HASH); /* preallocated: written at a switch, where memory may not be had */
   __uint(max_entries, 16384);
   __type(key, struct file_key);
   __type(value, struct file_use);

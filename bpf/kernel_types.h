@@ -20,6 +20,14 @@ typedef __s64 s64;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+typedef struct {
+  int counter;
+} atomic_t;
+
+typedef struct {
+  s64 counter;
+} atomic_long_t;
+
 struct list_head {
   struct list_head *next, *prev;
 };
@@ -74,10 +82,6 @@ struct pid {
   struct upid numbers[1];
 };
 
-typedef struct {
-  int counter;
-} atomic_t;
-
 struct signal_struct {
   atomic_t live; /* threads that have not begun to exit */
   int group_exit_code;
@@ -86,10 +90,24 @@ struct signal_struct {
   unsigned long min_flt, maj_flt;
 };
 
+struct percpu_counter {
+  s64 count;
+};
+
 struct mm_struct {
   struct {
     unsigned long arg_start, arg_end;
+    unsigned long hiwater_rss;       /* pages; brought up to date only now and then */
+    struct percpu_counter rss_stat[4]; /* by MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES */
   };
+};
+
+/* f1a7941243c1 ("mm: convert mm's rss stats into percpu_counter"), 6.2 */
+struct mm_rss_stat___before_6_2 {
+  atomic_long_t count[4];
+};
+struct mm_struct___before_6_2 {
+  struct mm_rss_stat___before_6_2 rss_stat;
 };
 
 struct thread_info {
@@ -318,10 +336,6 @@ struct bio_vec {
 };
 
 /* ---- memory cgroups ---- */
-
-typedef struct {
-  s64 counter;
-} atomic_long_t;
 
 struct page_counter {
   atomic_long_t usage; /* pages */

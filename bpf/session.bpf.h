@@ -68,12 +68,16 @@ static __always_inline void count_loss(u32 which) {
   if (lost) *lost += 1;
 }
 
-/* Sends a record; wakes the reader only when the ring fills, since it looks by itself some times a
- * second. Returns false if there was no room (the caller counts it). */
-static __always_inline bool send(void *record, u32 size) {
-  u64 filled = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
-  u64 flags = filled > EVENTS_SIZE / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+/* Sends a record; wakes the reader only if told to or when the ring fills, since it looks by itself
+ * some times a second. Returns false if there was no room (the caller counts it). */
+static __always_inline bool send_and(bool wake, void *record, u32 size) {
+  wake = wake || bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > EVENTS_SIZE / 4;
+  u64 flags = wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
   return bpf_ringbuf_output(&events, record, size, flags) == 0;
+}
+
+static __always_inline bool send(void *record, u32 size) {
+  return send_and(false, record, size);
 }
 
 /* Counts a run of a program; the time if this one is to be timed, else 0. */

@@ -128,6 +128,7 @@ struct exec_event {
   char name[16];
   __u32 argv_size; /* bytes that follow, NUL-separated */
   __u32 argv_full; /* bytes there were */
+  __u64 maxrss;    /* pages, before: an exec'd process starts with its parent's peak */
 };
 
 struct process_event {
@@ -139,7 +140,8 @@ struct process_event {
   char killer[16];
   char name[16];
   __u32 pad;
-  __u64 maxrss; /* pages */
+  __u64 maxrss; /* pages: rusage's, of all its images */
+  __u64 hiwater; /* pages: of its last image; 0 if the kernel has let go of it before we look */
   __u64 at;     /* CLOCK_MONOTONIC */
 };
 
@@ -201,6 +203,8 @@ struct globals {
   __u64 clock_offset; /* CLOCK_MONOTONIC - rq->clock */
   __u64 clock_seen;   /* rq->clock when it was last compared */
   __u64 clock_cost;   /* ns between two readings of the clock, one after the other */
+  __u64 wait_entries; /* put into the map `waits` so far */
+  __u64 last_wake;    /* CLOCK_MONOTONIC: when the reader of the ring was last woken for an exec */
 };
 
 /* Run time of the programs on hot paths, per CPU: one run of COST_EVERY is timed. */

@@ -14,8 +14,7 @@
 const volatile __u64 accelerator_majors[MAJORS / 64] = {};
 
 struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(type, BPF_MAP_TYPE_HASH); /* preallocated: written at a switch, where memory may not be had */
   __uint(max_entries, 16384);
   __type(key, struct wait_key);
   __type(value, struct wait_use);

@@ -8,14 +8,14 @@
 set -euo pipefail
 
 build=(
-  build-essential cmake ninja-build ccache git pkg-config
-  clang clang-format clang-tidy lld llvm
-  bpftool libbpf-dev libcap-dev libdw-dev libelf-dev
-  libcli11-dev libexpected-dev libfmt-dev libspdlog-dev libsqlite3-dev nlohmann-json3-dev
-  libbenchmark-dev libgmock-dev libgtest-dev
+  build-essential cmake ninja-build pkg-config
+  bpftool clang llvm
+  libbpf-dev libcap-dev libelf-dev
+  libcli11-dev libexpected-dev libfmt-dev libsqlite3-dev nlohmann-json3-dev
+  libgmock-dev libgtest-dev
 )
 test=(
-  python3 python3-pytest python3-venv
+  ccache clang-format clang-tidy git python3 python3-pytest python3-venv shellcheck
   e2fsprogs gcc iproute2 kmod libcap2-bin libgomp1 procps sqlite3 strace sudo util-linux
 )
 

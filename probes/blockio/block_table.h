@@ -22,7 +22,8 @@ class BlockTable {
   std::vector<BlockIo> rows() const;
 
  private:
-  std::map<std::tuple<bool, std::string, uint32_t>, BlockIo> rows_;  // not charged, device, operation
+  std::map<std::tuple<bool, std::string, uint32_t>, BlockIo>
+      rows_;  // not charged, device, operation
 };
 
 }  // namespace jobscope

@@ -3,7 +3,7 @@
 // and how long it took. A request is counted once, when it has ended: merged ones vanish in the one
 // they went into, requeued ones are issued again, those done in pieces end with the last piece.
 #include "bpf/session.bpf.h"
-#include "probes/blockio/blockio.h"
+#include "probes/blockio/requests.bpf.h"
 
 #define REQ_OP_MASK 0xff
 #define REQ_OP_WRITE 1
@@ -18,56 +18,8 @@ const volatile bool by_bio = false;
 /* RQF_FLUSH_SEQ: data and flushes of one request are under way, its real end comes without it. */
 const volatile __u32 flush_sequence = 1 << 4;
 
-struct owner {
-  u64 start; /* CLOCK_MONOTONIC, like all */
-  u32 job;
-  u32 charged;
-};
-
-struct open_request {
-  u64 start;
-  u64 issued; /* last time the device got it; 0: not yet */
-  u64 stamp;  /* the kernel's own start of the request, when it was first issued */
-  u64 bytes;
-  struct block_key key;
-  u32 sequential;
-};
-
-/* Under way, by address of the request. */
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __uint(max_entries, 16384);
-  __type(key, u64);
-  __type(value, struct open_request);
-} open_requests SEC(".maps");
-
-/* by_bio: owners of bios that will be requests, by address of the bio. */
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __uint(max_entries, 16384);
-  __type(key, u64);
-  __type(value, struct owner);
-} open_bios SEC(".maps");
-
-/* Where the last request ended: sector. */
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __uint(max_entries, 1024);
-  __type(key, struct block_key);
-  __type(value, u64);
-} positions SEC(".maps");
-
-/* When a queue's flush was last given to the device, by address of the queue. */
-struct {
-  __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 256);
-  __type(key, u64);
-  __type(value, u64);
-} flushes SEC(".maps");
-
+/* Per CPU: 170 ns for an ended request against 220 ns with shared counters and atomics (measured),
+ * and no line that CPUs take from each other. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
   __uint(map_flags, BPF_F_NO_PREALLOC);
@@ -138,8 +90,8 @@ static __always_inline void start_request(struct request *rq, const struct owner
   use->bytes += rq->__data_len;
 }
 
-/* The open request behind `rq`. An entry whose request was started again since it was issued is left
- * over from one whose end nobody told us (the kernel skips a program that interrupts itself). */
+/* The open request behind `rq`. An entry whose request was started again since it was issued is
+ * left over from one whose end was not told (the kernel skips a program that interrupts itself). */
 static __always_inline struct open_request *find(struct request *rq) {
   u64 id = (u64)rq;
   struct open_request *r = bpf_map_lookup_elem(&open_requests, &id);
@@ -232,47 +184,50 @@ static __always_inline void forget_request(struct request *rq) {
 }
 
 static __always_inline void get_request(struct bio *bio) {
-  u64 begin = cost_begin(COST_BLOCK);
   u64 id = (u64)bio;
   struct owner owner = {};
   if (!find_owner(&owner))
     bpf_map_delete_elem(&open_bios, &id);
   else if (bpf_map_update_elem(&open_bios, &id, &owner, BPF_ANY))
     count_loss(LOST_REQUESTS);
-  cost_end(COST_BLOCK, begin);
 }
+
+static __always_inline void make_request(struct request *rq) {
+  struct owner owner = {};
+  if (find_owner(&owner)) start_request(rq, &owner);
+}
+
+#define COUNT_COST(call)                \
+  do {                                  \
+    u64 begin = cost_begin(COST_BLOCK); \
+    call;                               \
+    cost_end(COST_BLOCK, begin);        \
+  } while (0)
 
 /* In the task that makes the request. */
 SEC("tp_btf/block_io_start")
 int BPF_PROG(on_start, struct request *rq) {
-  u64 begin = cost_begin(COST_BLOCK);
-  struct owner owner = {};
-  if (find_owner(&owner)) start_request(rq, &owner);
-  cost_end(COST_BLOCK, begin);
+  COUNT_COST(make_request(rq));
   return 0;
 }
 
 /* The same before 6.5 (5a80bd075f3b): only the bio is told. */
 SEC("tp_btf/block_getrq")
 int BPF_PROG(on_getrq, struct bio *bio) {
-  get_request(bio);
+  COUNT_COST(get_request(bio));
   return 0;
 }
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(on_issue, struct request *rq) {
-  u64 begin = cost_begin(COST_BLOCK);
-  issue_request(rq);
-  cost_end(COST_BLOCK, begin);
+  COUNT_COST(issue_request(rq));
   return 0;
 }
 
-/* Not block_io_done: that is silent where /sys/block/…/queue/iostats is 0, and older kernels lack it. */
+/* Not block_io_done: without /sys/block/…/queue/iostats it is silent, and older kernels lack it. */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_complete, struct request *rq, int error, unsigned int bytes) {
-  u64 begin = cost_begin(COST_BLOCK);
-  complete_request(rq, bytes);
-  cost_end(COST_BLOCK, begin);
+  COUNT_COST(complete_request(rq, bytes));
   return 0;
 }
 
@@ -286,15 +241,13 @@ int BPF_PROG(on_merge, struct request *rq) {
 /* Before 5.11 (a54895fa057c, e8a676d61c07) these had the queue in front. */
 SEC("tp_btf/block_getrq")
 int BPF_PROG(on_getrq_of_queue, struct request_queue *q, struct bio *bio) {
-  get_request(bio);
+  COUNT_COST(get_request(bio));
   return 0;
 }
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(on_issue_of_queue, struct request_queue *q, struct request *rq) {
-  u64 begin = cost_begin(COST_BLOCK);
-  issue_request(rq);
-  cost_end(COST_BLOCK, begin);
+  COUNT_COST(issue_request(rq));
   return 0;
 }
 

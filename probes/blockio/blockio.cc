@@ -36,7 +36,8 @@ class BlockioProbe : public Probe {
     if (hooks.start)
       links_.push_back(TRY(jobscope::attach(p.on_start)));
     else
-      links_.push_back(TRY(jobscope::attach(hooks.getrq_of_queue ? p.on_getrq_of_queue : p.on_getrq)));
+      links_.push_back(
+          TRY(jobscope::attach(hooks.getrq_of_queue ? p.on_getrq_of_queue : p.on_getrq)));
     return {};
   }
 

@@ -14,10 +14,10 @@ enum block_operation {
 };
 
 struct block_key {
-  __u32 job;        /* 0 if not charged */
-  __u32 device;     /* the disk: major << 20 | minor */
+  __u32 job;    /* 0 if not charged */
+  __u32 device; /* the disk: major << 20 | minor */
   __u16 operation;
-  __u16 charged;    /* 0: started by a thread of the kernel */
+  __u16 charged; /* 0: started by a thread of the kernel */
 };
 
 #define DISK_NAME_BYTES 32

@@ -2,8 +2,8 @@
 // Bytes that the job's tasks sent to and got from sockets, by peer, and TCP segments sent again.
 // Counted where a call on a socket returns, in the calling task: no packet and no system call is
 // traced. What splice takes out of a socket does not pass there.
-#include "bpf/session.bpf.h"
 #include "probes/net/net.h"
+#include "bpf/session.bpf.h"
 
 #define AF_UNIX 1
 #define AF_INET 2
@@ -111,23 +111,16 @@ static __always_inline struct peer_use *use_of(const struct sock *sk, u32 job) {
   struct peer_key key = {.job = job};
   u32 peer_class;
   switch (sk->__sk_common.skc_family) {
-    case AF_UNIX:
-      peer_class = PEER_UNIX;
-      break;
+    case AF_UNIX: peer_class = PEER_UNIX; break;
     case AF_INET:
       peer_class = class_of_ipv4(&key, sk->__sk_common.skc_daddr, sk->__sk_common.skc_rcv_saddr);
       break;
-    case AF_INET6:
-      peer_class = class_of_ipv6(&key, sk);
-      break;
+    case AF_INET6: peer_class = class_of_ipv6(&key, sk); break;
     case AF_VSOCK:
     case AF_SMC:
     case AF_RDS:
-    case AF_TIPC:
-      peer_class = PEER_REMOTE;
-      break;
-    default:
-      return NULL;
+    case AF_TIPC: peer_class = PEER_REMOTE; break;
+    default: return NULL;
   }
   return peer_class == PEER_REMOTE ? use_of_peer(&key) : use_of_class(job, peer_class);
 }
@@ -181,9 +174,7 @@ static __always_inline int received(struct sock *sk, int bytes, int flags) {
 
 /* 6.3, 6e6eda44b939 */
 SEC("tp_btf/sock_send_length")
-int BPF_PROG(on_send, struct sock *sk, int bytes) {
-  return sent(sk, bytes);
-}
+int BPF_PROG(on_send, struct sock *sk, int bytes) { return sent(sk, bytes); }
 
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_receive, struct sock *sk, int bytes, int flags) {
@@ -213,16 +204,16 @@ int BPF_PROG(on_retransmit, struct sock *sk) {
 }
 
 /* Before 6.3: the functions that the two tracepoints stand behind. */
-#define ON_SEND(function)                                                                   \
-  SEC("fexit/" #function)                                                                   \
-  int BPF_PROG(on_##function, struct socket *socket, void *message, u64 size, int bytes) {  \
-    return sent(socket->sk, bytes);                                                         \
+#define ON_SEND(function)                                                                  \
+  SEC("fexit/" #function)                                                                  \
+  int BPF_PROG(on_##function, struct socket *socket, void *message, u64 size, int bytes) { \
+    return sent(socket->sk, bytes);                                                        \
   }
-#define ON_RECEIVE(function)                                                                \
-  SEC("fexit/" #function)                                                                   \
-  int BPF_PROG(on_##function, struct socket *socket, void *message, u64 size, int flags,    \
-               int bytes) {                                                                 \
-    return received(socket->sk, bytes, flags);                                              \
+#define ON_RECEIVE(function)                                                             \
+  SEC("fexit/" #function)                                                                \
+  int BPF_PROG(on_##function, struct socket *socket, void *message, u64 size, int flags, \
+               int bytes) {                                                              \
+    return received(socket->sk, bytes, flags);                                           \
   }
 
 ON_SEND(inet_sendmsg)

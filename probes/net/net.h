@@ -11,7 +11,8 @@ enum peer_class {
   PEER_CLASSES,
 };
 
-/* A class as a whole: all of unix and loopback, and of remote what found no room among the peers. */
+/* A class as a whole: all of unix and loopback, and of remote what found no room among the peers.
+ */
 struct class_key {
   __u32 job;
   __u32 peer_class;

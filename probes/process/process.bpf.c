@@ -14,6 +14,18 @@ struct {
   __type(value, struct exec_scratch);
 } exec_scratches SEC(".maps");
 
+#define WAKE_EVERY 10000000ull /* ns */
+
+/* Whether to wake user space for an exec, so that it looks at the new image soon: not for each of a
+ * storm of them. */
+static __always_inline bool wake_is_due(void) {
+  struct globals *g = globals();
+  u64 now = bpf_ktime_get_ns();
+  if (!g || now - g->last_wake < WAKE_EVERY) return false;
+  g->last_wake = now;
+  return true;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task) {
   struct thread *t = member(task);
@@ -33,6 +45,7 @@ int BPF_PROG(on_exec, struct task_struct *task) {
   s->record.pid = t->pid;
   s->record.ppid = t->ppid;
   bpf_probe_read_kernel(s->record.name, sizeof(s->record.name), task->comm);
+  s->record.maxrss = task->signal->maxrss;
   u64 start = task->mm->arg_start;
   u64 length = task->mm->arg_end - start;
   s->record.argv_full = length;
@@ -44,8 +57,25 @@ int BPF_PROG(on_exec, struct task_struct *task) {
   u32 size = sizeof(s->record) + length;
   s->record.event.size = size;
   if (size > sizeof(*s)) return 0;
-  if (!send(s, size)) count_loss(LOST_EVENTS);
+  if (!send_and(wake_is_due(), s, size)) count_loss(LOST_EVENTS);
   return 0;
+}
+
+/* Peak of the memory image, pages. 0 where exit_mm() comes before the tracepoint (before 6.16). */
+static __always_inline u64 peak_of_image(struct mm_struct *mm) {
+  if (!mm) return 0;
+  u64 peak = mm->hiwater_rss, now = 0;
+  if (bpf_core_field_exists(mm->rss_stat[0].count)) {
+    now += mm->rss_stat[0].count;
+    now += mm->rss_stat[1].count;
+    now += mm->rss_stat[3].count;
+  } else {
+    struct mm_struct___before_6_2 *old = (void *)mm;
+    now += BPF_CORE_READ(old, rss_stat.count[0].counter);
+    now += BPF_CORE_READ(old, rss_stat.count[1].counter);
+    now += BPF_CORE_READ(old, rss_stat.count[3].counter);
+  }
+  return now > peak ? now : peak;
 }
 
 // The last thread of a process exits.
@@ -70,6 +100,7 @@ int BPF_PROG(on_exit, struct task_struct *task) {
   }
   BPF_CORE_READ_INTO(&event.name, task, group_leader, comm);
   event.maxrss = task->signal->maxrss;
+  event.hiwater = peak_of_image(task->mm);
   event.at = bpf_ktime_get_ns();
   if (!send(&event, sizeof(event))) count_loss(LOST_EVENTS);
   return 0;

@@ -24,6 +24,15 @@ std::optional<uint64_t> peak_rss(uint32_t pid) {
   return std::nullopt;
 }
 
+// rusage counts what a process was before its exec: a copy of its parent. So its peak is known if it
+// grew beyond that, or if the kernel side could still look at its last image.
+std::optional<uint64_t> peak_of(const process_event& event, uint64_t maxrss_at_exec) {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (event.maxrss > maxrss_at_exec) return event.maxrss * page;
+  if (event.hiwater) return event.hiwater * page;
+  return std::nullopt;
+}
+
 std::optional<Killer> killer_of(const process_event& event, bool oom) {
   const auto signal = static_cast<uint32_t>(event.status & 0x7f);
   if (oom && signal == SIGKILL) return Killer{0, "oom-killer"};
@@ -71,6 +80,7 @@ void ProcessTable::exec(const exec_event& event, std::string_view argv) {
   process.name = text(event.name);
   process.argv = split_argv(argv);
   process.argv_truncated = event.argv_full > event.argv_size;
+  process.maxrss_at_exec = event.maxrss;
 }
 
 void ProcessTable::end(const process_event& event) {
@@ -108,7 +118,7 @@ ProcessUse ProcessTable::use_of(const ProcessId& id, const Process& process,
     use.peak_rss = peak_rss(id.pid);
     return use;
   }
-  use.peak_rss = process.event.maxrss * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  use.peak_rss = peak_of(process.event, process.maxrss_at_exec);
   const int status = process.event.status;
   if (WIFSIGNALED(status))
     use.signal = WTERMSIG(status);

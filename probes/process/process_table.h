@@ -33,6 +33,7 @@ class ProcessTable {
     std::string name;
     std::vector<std::string> argv;
     bool argv_truncated = false;
+    uint64_t maxrss_at_exec = 0;  // pages
     bool ended = false, oom = false;
     bool attached = false;
     uint64_t cpu = 0;                                       // of ended threads

@@ -19,7 +19,6 @@ struct {
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
   __uint(max_entries, 4096);
   __type(key, struct waker_key);
   __type(value, struct waker_use);
@@ -67,7 +66,12 @@ static __noinline int write_named(struct named_wait *named) {
     return 0;
   }
   struct wait_use first = named->use;
-  if (bpf_map_update_elem(&waits, &key, &first, BPF_NOEXIST)) count_loss(LOST_WAITS);
+  if (bpf_map_update_elem(&waits, &key, &first, BPF_NOEXIST)) {
+    count_loss(LOST_WAITS);
+    return 0;
+  }
+  struct globals *g = globals();
+  if (g) __sync_fetch_and_add(&g->wait_entries, 1);
   return 0;
 }
 
@@ -112,13 +116,12 @@ static __always_inline void charge_wait(struct thread *t, u64 blocked) {
 }
 
 /* Time on the CPU up to `now`. sum_exec_runtime leaves out interrupts and what a hypervisor took:
- * the difference is `stolen`. What it is ahead by (the clocks differ by a little) is kept for the
- * next time. */
+ * the difference is `stolen`. */
 static __always_inline void charge_cpu(struct thread *t, u64 exec, u64 now) {
   u64 held = now - t->since;
   u64 ran = exec - t->ran;
-  if (ran > held) ran = held;
-  t->ran += ran;
+  if (ran > held) ran = held; // the first time only: it is stale when the watch begins
+  t->ran = exec;
   t->parts[REASON_CPU_USER] += ran;
   u64 rest = held - ran;
   if (t->state == THREAD_ON_CPU)

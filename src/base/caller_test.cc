@@ -59,7 +59,7 @@ TEST_F(CallerTest, WithoutSudoItIsOurselves) {
 
 TEST_F(CallerTest, OnlyRootBelievesSudoVariables) {
   sources_.id = {kNobodyHere, 7, {7, 8}};
-  sources_.environment.push_back("SUDO_UID=0");
+  sources_.environment.emplace_back("SUDO_UID=0");
   const Caller caller = find_caller(sources_).value();
   EXPECT_EQ(caller.id.uid, kNobodyHere);
   EXPECT_THAT(caller.id.groups, ElementsAre(7, 8));
@@ -73,9 +73,9 @@ TEST_F(CallerTest, SudoGivesItsOwnEnvironmentBack) {
        "LD_LIBRARY_PATH=/opt/cuda", "OMP_NUM_THREADS=8", "XDG_RUNTIME_DIR=/run/user/54321"});
   add_process(298, 1, "bash", {"HOME=/elsewhere"});
   // sudo OMP_NUM_THREADS=2 NEW=x=y jobscope, and what PAM set for root
-  sources_.environment.push_back("OMP_NUM_THREADS=2");
-  sources_.environment.push_back("NEW=x=y");
-  sources_.environment.push_back("XDG_RUNTIME_DIR=/run/user/0");
+  sources_.environment.emplace_back("OMP_NUM_THREADS=2");
+  sources_.environment.emplace_back("NEW=x=y");
+  sources_.environment.emplace_back("XDG_RUNTIME_DIR=/run/user/0");
   const Caller caller = find_caller(sources_).value();
   EXPECT_EQ(caller.id.uid, kNobodyHere);
   EXPECT_EQ(caller.id.gid, 54322U);
@@ -93,8 +93,8 @@ TEST_F(CallerTest, SudoGivesItsOwnEnvironmentBack) {
 TEST_F(CallerTest, ARootShellOfSudoGivesTheShellsEnvironment) {
   add_process(300, 299, "bash", {"A=of the shell at its start"});
   add_process(299, 1, "sudo", {"A=of the caller"});
-  sources_.environment.push_back("A=exported later");
-  sources_.environment.push_back("PWD=/data");
+  sources_.environment.emplace_back("A=exported later");
+  sources_.environment.emplace_back("PWD=/data");
   const Caller caller = find_caller(sources_).value();
   EXPECT_FALSE(caller.through_parent);
   EXPECT_THAT(caller.environment,

@@ -30,7 +30,7 @@ struct NeededCapability {
 // load, attach and read tp_btf programs, task storage, ring buffers, the task iterator, cpu-clock
 // samples with user and kernel stacks, and uprobes by BPF_TRACE_UPROBE_MULTI; one's own job can
 // then be named without the others. Outside this list on purpose, and so for root only:
-// CAP_SYS_ADMIN (uprobes by perf_event_open since Linux 6.15, the run time of BPF programs
+// CAP_SYS_ADMIN (uprobes by perf_event_open on that kernel, the run time of BPF programs
 // (BPF_ENABLE_STATS), mounting tracefs) and CAP_SYSLOG (addresses in /proc/kallsyms).
 inline constexpr std::array kWatchCapabilities = {
     NeededCapability{CAP_BPF, true, "create BPF maps and load BPF programs"},

@@ -23,10 +23,10 @@ Result<int> attach_to(const AttachOptions& options, const Invocation& invocation
   const std::vector<uint32_t> pids = TRY(find_processes(target));
   TRY(check_watch_privileges(invocation.argv));
   const Caller caller = TRY(find_caller(CallerSources::of_this_process()));
+  JobSignals signals = TRY(JobSignals::block_and_open(caller.id));
   Results results = TRY(Results::open(options.watch, caller.id));
   std::unique_ptr<Session> session = TRY(Session::open());
   Watch watch = TRY(Watch::prepare(*session, results, options.watch));
-  JobSignals signals = TRY(JobSignals::block_and_open(caller.id));
   watch.also_wait_for(signals.fd());
 
   JobRun job;

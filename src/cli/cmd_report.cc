@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "src/base/caps.h"
 #include "src/cli/command.h"
 #include "src/model/findings.h"
 #include "src/output/json_report.h"
@@ -20,6 +21,7 @@ struct ReportOptions {
 };
 
 Result<int> report(const ReportOptions& options) {
+  TRY(drop_all_but({}));  // of a binary with file capabilities: open only what the caller may
   const Snapshot snapshot = TRY(read_recording(options.file));
   const std::string text = options.format == "json"
                                ? json_report(snapshot, find(snapshot))

@@ -64,11 +64,11 @@ Result<int> run(const RunOptions& options, const Invocation& invocation) {
   TRY(check_watch_privileges(invocation.argv));
   const CallerSources sources = CallerSources::of_this_process();
   const Caller caller = options.as_root ? this_process(sources) : TRY(find_caller(sources));
+  JobSignals signals = TRY(JobSignals::block_and_open(caller.id));
+  Launch launch = TRY(Launch::prepare({options.argv, caller, signal_state}));
   Results results = TRY(Results::open(options.watch, caller.id));
   std::unique_ptr<Session> session = TRY(Session::open());
   Watch watch = TRY(Watch::prepare(*session, results, options.watch));
-  JobSignals signals = TRY(JobSignals::block_and_open(caller.id));
-  Launch launch = TRY(Launch::prepare({options.argv, caller, signal_state}));
   watch.also_wait_for(signals.fd());
   watch.also_wait_for(launch.pidfd());
 
@@ -76,8 +76,7 @@ Result<int> run(const RunOptions& options, const Invocation& invocation) {
   job.argv = options.argv;
   job.name = options.watch.name.empty() ? job_name(options.argv) : options.watch.name;
   job.root_pid = static_cast<uint32_t>(launch.pid());
-  const uint32_t root[] = {job.root_pid};
-  TRY(session->adopt(root));
+  TRY(session->adopt_at_exec(job.root_pid));
   TRY(become(caller.id, watch_capabilities()));
   watch.begin(std::move(job));
   if (const Result<> released = launch.release(); !released) {

@@ -5,8 +5,14 @@
 namespace jobscope {
 
 void print_error(const Error& error) {
-  fmt::print(stderr, "jobscope: {}\n", error.what);
-  if (!error.hint.empty()) fmt::print(stderr, "  {}\n", error.hint);
+  std::string text = "jobscope: " + error.what;
+  if (!error.hint.empty() && error.hint.find('\n') == std::string::npos) {
+    text += "; " + error.hint;
+  } else if (!error.hint.empty()) {
+    text += "\n  ";
+    for (const char c : error.hint) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  }
+  fmt::print(stderr, "{}\n", text);
 }
 
 }  // namespace jobscope

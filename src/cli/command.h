@@ -26,7 +26,7 @@ struct Command {
 
 extern const Command run_command, attach_command, report_command, check_command;
 
-// "jobscope: what" and, if there is one, "  hint" to standard error.
+// "jobscope: what; hint" to standard error: one line, but for a hint of several.
 void print_error(const Error& error);
 
 }  // namespace jobscope

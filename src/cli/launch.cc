@@ -258,21 +258,21 @@ std::vector<std::string> candidates(const std::string& command, std::string_view
   std::vector<std::string> out;
   while (true) {
     const size_t colon = path.find(':');
-    const std::string folder(path.substr(0, colon));
-    out.push_back(folder.empty() ? command : folder + "/" + command);
+    std::string candidate(path.substr(0, colon));
+    if (!candidate.empty()) candidate += '/';
+    out.push_back(candidate += command);
     if (colon == std::string_view::npos) return out;
     path.remove_prefix(colon + 1);
   }
 }
 
 Result<> hold_standard_descriptors() {
-  while (true) {
-    // The lowest free number; it stays open if it is one of the three.
-    Fd fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    if (!fd) return fail_errno("cannot open /dev/null");
-    if (fd.get() > STDERR_FILENO) return {};
-    fd.release();
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    // Those below are open, so this is the number it gets.
+    if (::open("/dev/null", O_RDWR | O_CLOEXEC) != fd) return fail_errno("cannot open /dev/null");
   }
+  return {};
 }
 
 }  // namespace jobscope

@@ -8,10 +8,10 @@
 //  - From a process, to our whole group or cgroup: not passed on, the job has its own. See
 //    signal_witness.h. If the job has left our group it is passed on: twice is better than never.
 //  - From the job itself: not passed on.
-//  - The job was stopped by Ctrl-Z or by reading the terminal in the background: we stop as well,
-//  so
+//  - The job was stopped by Ctrl-Z, or by reading the terminal in the background: we stop too, so
 //    that the shell sees it; continued, we continue the job. SIGSTOP is meant for the job alone and
-//    does not stop us: whoever sent it will not know to continue us.
+//    does not stop us, for whoever sent it will not know to continue us; unless the job has the
+//    terminal for itself (a shell's `suspend`), or Ctrl-Z is pressed then.
 #pragma once
 
 #include <sys/resource.h>

@@ -38,7 +38,8 @@ std::vector<Process> all_processes() {
     std::istringstream rest(line.substr(close + 1));
     std::string state;
     rest >> state >> process.ppid;
-    if (process.pid != static_cast<uint32_t>(::getpid())) found.push_back(std::move(process));
+    const bool ended = state == "Z" || state == "X";
+    if (!ended && process.pid != static_cast<uint32_t>(::getpid())) found.push_back(std::move(process));
   }
   return found;
 }

@@ -83,6 +83,7 @@ Result<Results> Results::open(const WatchOptions& options, const Identity& owner
 
 void Results::interval(const Snapshot& snapshot) {
   if (!recording_ || recording_error_) return;
+  const auto acting = ActingAs::take(owner_);
   if (const Result<> added = recording_->add_interval(snapshot); !added)
     recording_error_ = added.error();
 }
@@ -105,12 +106,12 @@ void Results::finish(const Snapshot& snapshot) {
     if (const Result<> done = write(*json_, json_report(snapshot, findings)); !done)
       print_error(done.error());
   if (!recording_) return;
-  if (!recording_error_) {
-    const auto acting = ActingAs::take(owner_);
-    if (const Result<> done = recording_->finish(snapshot, findings); !done)
-      recording_error_ = done.error();
-  }
-  if (recording_error_) print_error(recording_error_->context("the recording is not complete"));
+  // After a failed row the end may still find room, and it matters more.
+  const auto acting = ActingAs::take(owner_);
+  if (const Result<> done = recording_->finish(snapshot, findings); !done)
+    print_error(done.error().context("the recording is not complete"));
+  else if (recording_error_)
+    print_error(recording_error_->context("the recording lacks some intervals"));
 }
 
 Result<Watch> Watch::prepare(Session& session, Results& results, const WatchOptions& options) {
@@ -139,6 +140,7 @@ void Watch::step(const std::function<void()>& every_second) {
   const bool young = before - job_.start < kYoung;
   uint64_t wait = static_cast<uint64_t>(young ? kTick : kSlowTick) * 1'000'000;
   if (limit_) wait = std::min(wait, job_.start + limit_ > before ? job_.start + limit_ - before : 0);
+  if (const uint64_t due = session_->due()) wait = std::min(wait, due > before ? due - before : 0);
   std::vector<pollfd> polled;
   for (const int fd : fds_) polled.push_back({fd, POLLIN, 0});
   ::poll(polled.data(), polled.size(), static_cast<int>((wait + 999'999) / 1'000'000));

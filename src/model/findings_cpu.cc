@@ -17,7 +17,7 @@ uint64_t count_busy(const Snapshot& snapshot) {
         share_of(thread.cpu() + part(thread.parts, Reason::runqueue), snapshot.job.elapsed);
     count += thread.threads > 1 ? std::round(ready) : ready >= 0.1 ? 1 : 0;
   }
-  return static_cast<uint64_t>(count);
+  return whole_number(count);
 }
 
 }  // namespace
@@ -109,8 +109,8 @@ Found lost_cpu(const View& view) {
                       {"CPUs busy with the job", human_cores(view.busy)},
                       {"CPUs wanted", human_cores(wanted)}};
   if (view.snapshot.runqueue.count() > 0) {
-    const auto p99 = static_cast<Nanoseconds>(1000 * view.snapshot.runqueue.quantile(0.99));
-    finding.evidence.emplace_back("99 % of the waits below", human_time(p99));
+    const std::string p99 = human_micros(view.snapshot.runqueue.quantile(0.99));
+    finding.evidence.emplace_back("99 % of the waits below", p99);
   }
   return finding;
 }
@@ -120,8 +120,8 @@ Found lost_cpu(const View& view) {
 Found yield_spin(const View& view) {
   const auto& totals = view.totals;
   const double cpu_seconds = 1e-9 * static_cast<double>(totals.cpu);
-  const double share = share_of(totals.yield_samples, totals.samples);
-  const auto time = static_cast<Nanoseconds>(share * static_cast<double>(totals.cpu));
+  const double share = std::min(1.0, share_of(totals.yield_samples, totals.samples));
+  const auto time = whole_number(share * static_cast<double>(totals.cpu));
   const bool sampled = totals.samples >= 100;
   if (sampled ? share < 0.05 || time < kLeast
               : totals.yields < 10'000 || static_cast<double>(totals.yields) < 1000 * cpu_seconds)
@@ -170,17 +170,16 @@ Found yield_spin(const View& view) {
 // 1,000.
 Found fork_storm(const View& view) {
   const auto brief = short_lived(view.snapshot);
-  const double seconds = 1e-9 * static_cast<double>(view.snapshot.job.elapsed);
-  const double per_second = static_cast<double>(brief.count) / std::max(1e-9, seconds);
+  const uint64_t rate = per_second(brief.count, view.snapshot.job.elapsed);
   const double share = share_of(brief.cpu, view.totals.cpu);
-  if (brief.count < 1000 && (brief.count < 100 || per_second < 10 || share < 0.05)) return {};
+  if (brief.count < 1000 && (brief.count < 100 || rate < 10 || share < 0.05)) return {};
   Finding finding{"fork_storm", std::min(1.0, share), kCpuTime, {}, {}, {}};
   const auto& [name, count] = brief.commands.front();
   finding.text = fmt::format(
       "{} processes lived less than a second and used {} of CPU. Most of "
       "them: {} ({}).",
       human_count(brief.count), time_and_share(brief.cpu, share), name, human_count(count));
-  finding.evidence = {{"per second", human_count(static_cast<uint64_t>(per_second))},
+  finding.evidence = {{"per second", human_count(rate)},
                       {"CPU of each", human_time(brief.cpu / brief.count)}};
   finding.advice =
       "Monitors that sample do not see these. Do the work in one process that stays, "

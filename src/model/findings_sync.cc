@@ -43,6 +43,7 @@ std::vector<Handover> handovers(const View& view) {
       entry.from.threads = std::max(entry.from.threads, sofar.threads);
     }
   std::vector<Handover> result;
+  result.reserve(all.size());
   for (auto& [key, entry] : all) result.push_back(std::move(entry));
   std::stable_sort(result.begin(), result.end(),
                    [](const Handover& a, const Handover& b) { return a.from.wait > b.from.wait; });
@@ -135,9 +136,7 @@ Found handoff(const View& view) {
     if (const auto* group = group_of(view, from))
       finding.evidence.emplace_back("time of " + from.name, use_of_time(*group));
     finding.evidence.emplace_back("waits per second",
-                                  human_count(static_cast<uint64_t>(
-                                      static_cast<double>(from.waits) /
-                                      std::max(1e-9, 1e-9 * static_cast<double>(view.main_time)))));
+                                  human_count(per_second(from.waits, view.main_time)));
     // Below 1 ms a wait costs as much as the work it waits for.
     if (each < 1'000'000)
       finding.advice =

@@ -121,7 +121,7 @@ TEST(Killed, tells_how_many_more) {
   EXPECT_FALSE(finding.share_known());  // the job itself ended well
 }
 
-Snapshot signalled(int signal, std::optional<Killer> by) {
+Snapshot signalled(int signal, const std::optional<Killer>& by) {
   Snapshot s = job({});
   s.job.exit_code.reset();
   s.job.signal = signal;

@@ -31,6 +31,7 @@ std::vector<Target> main_targets(const View& view, Reasons reasons) {
     target.waits += use.waits;
   }
   std::vector<Target> result;
+  result.reserve(targets.size());
   for (auto& [name, target] : targets) result.push_back(std::move(target));
   std::stable_sort(result.begin(), result.end(),
                    [](const Target& a, const Target& b) { return a.wait > b.wait; });

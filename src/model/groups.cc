@@ -112,13 +112,26 @@ double share_of(Nanoseconds part, Nanoseconds whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+uint64_t whole_number(double value) {
+  if (!(value > 0)) return 0;
+  // 2^64 itself is out of range; the double below it is not.
+  return value < 18446744073709551615.0 ? static_cast<uint64_t>(std::round(value)) : UINT64_MAX;
+}
+
+uint64_t per_second(uint64_t count, Nanoseconds time) {
+  if (time == 0) return 0;
+  return whole_number(1e9 * static_cast<double>(count) / static_cast<double>(time));
+}
+
+std::string human_micros(double micros) { return human_time(whole_number(1000 * micros)); }
+
 std::string human_time(Nanoseconds time) {
   const auto value = static_cast<double>(time);
   if (time == 0) return "0 s";
   if (value < 999.5e3) return three_digits(value / 1e3) + " µs";
   if (value < 999.5e6) return three_digits(value / 1e6) + " ms";
   if (value < 999.5e9) return three_digits(value / 1e9) + " s";
-  return with_separators(static_cast<uint64_t>(std::llround(value / 1e9))) + " s";
+  return with_separators(whole_number(value / 1e9)) + " s";
 }
 
 std::string human_bytes(uint64_t bytes) {
@@ -406,6 +419,7 @@ std::vector<NamedWait> named_waits(const Snapshot& snapshot, const Focus& focus)
     total.waits += use.waits;
   }
   std::vector<NamedWait> result;
+  result.reserve(sums.size());
   for (auto& [key, total] : sums) result.push_back(std::move(total));
   std::stable_sort(result.begin(), result.end(), [](const NamedWait& a, const NamedWait& b) {
     return std::tuple(!a.main_thread, ~a.wait) < std::tuple(!b.main_thread, ~b.wait);

@@ -21,6 +21,11 @@ std::string human_bytes(uint64_t bytes);   // "512 B", "1.50 KiB", "23.4 GiB"
 std::string human_count(uint64_t count);   // "412,345", "2.31 M"
 std::string human_percent(double share);   // 0.384: "38 %", 0.031: "3.1 %", 0.0001: "<0.1 %"
 std::string human_cores(double cores);     // "1.7", "<0.1"
+// The nearest whole number; the largest there is for what lies above it, 0 for NaN and below 0.
+uint64_t whole_number(double value);
+// So many per second; 0 if no time has passed.
+uint64_t per_second(uint64_t count, Nanoseconds time);
+std::string human_micros(double micros);  // of a Histogram of µs
 // part / whole; 0 if there is no whole.
 double share_of(Nanoseconds part, Nanoseconds whole);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/model/sample_jobs_for_test.h"
 
@@ -60,6 +61,19 @@ TEST(HumanCores, never_turns_a_little_into_nothing) {
   EXPECT_EQ(human_cores(0), "0.0");
   EXPECT_EQ(human_cores(0.01), "<0.1");
   EXPECT_EQ(human_cores(1.72), "1.7");
+}
+
+TEST(WholeNumber, has_bounds) {
+  EXPECT_EQ(whole_number(2.5), 3U);
+  EXPECT_EQ(whole_number(-1), 0U);
+  EXPECT_EQ(whole_number(std::nan("")), 0U);
+  EXPECT_EQ(whole_number(1e30), UINT64_MAX);
+  EXPECT_EQ(whole_number(18446744073709549568.0), 18446744073709549568U);
+}
+
+TEST(PerSecond, of_no_time_is_nothing) {
+  EXPECT_EQ(per_second(5, 0), 0U);
+  EXPECT_EQ(per_second(10, 4'000'000'000), 3U);
 }
 
 TEST(ShareOf, nothing_is_zero) { EXPECT_EQ(share_of(5, 0), 0); }

@@ -3,6 +3,8 @@
 // cores.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -11,7 +13,7 @@
 
 namespace jobscope::sample_jobs {
 
-constexpr Nanoseconds seconds(double s) { return static_cast<Nanoseconds>(s * 1e9 + 0.5); }
+inline Nanoseconds seconds(double s) { return static_cast<Nanoseconds>(std::llround(s * 1e9)); }
 
 struct Life {
   uint32_t pid = 0, tid = 0;

@@ -54,6 +54,7 @@ void Page::table(const TextTable& table, size_t indent) {
 
 std::vector<std::string> Page::printable_parts(const std::vector<std::string>& parts) const {
   std::vector<std::string> result;
+  result.reserve(parts.size());
   for (const auto& part : parts) result.push_back(printable(part, style_));
   return result;
 }

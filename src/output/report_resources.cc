@@ -12,8 +12,6 @@ constexpr size_t kFiles = 5, kPeers = 5, kCommands = 5;
 constexpr size_t kTableRows = 20;
 constexpr auto kRight = Column::Align::right;
 
-std::string micros(double value) { return human_time(static_cast<Nanoseconds>(1000 * value)); }
-
 std::string bytes_or_unknown(const std::optional<uint64_t>& bytes) {
   return bytes ? human_bytes(*bytes) : "unknown";
 }
@@ -65,7 +63,7 @@ void add_block_io(const Subject& subject, Page& page) {
   for (const auto* io : lines) {
     const uint64_t queue = io->queue.sum, whole = queue + io->device_time.sum;
     const bool timed = io->latency.count() > 0;
-    const auto time = [&](double us) { return timed ? micros(us) : std::string("unknown"); };
+    const auto time = [&](double us) { return timed ? human_micros(us) : std::string("unknown"); };
     table.row({io->device, io->operation + (io->charged ? "" : " *"), human_count(io->count),
                io->bytes > 0 ? human_bytes(io->bytes) : "", time(io->latency.quantile(0.5)),
                time(io->latency.quantile(0.99)), time(static_cast<double>(io->latency.max)),
@@ -186,7 +184,7 @@ void add_processes(const Subject& subject, Page& page) {
     names += fmt::format(", {} more", brief.commands.size() - kCommands);
   std::vector<std::string> parts = {human_count(subject.totals.processes) + " in all"};
   if (brief.count == 0) {
-    parts.push_back("none ended within 1 s of its start");
+    parts.emplace_back("none ended within 1 s of its start");
   } else {
     parts.push_back(fmt::format("{} lived < 1 s, with {} of CPU ({} of the job's)",
                                 human_count(brief.count), human_time(brief.cpu),
@@ -206,7 +204,7 @@ void add_memory(const Subject& subject, Page& page) {
   }
   std::vector<std::string> parts;
   if (largest == nullptr)
-    parts.push_back("peak unknown");
+    parts.emplace_back("peak unknown");
   else
     parts.push_back(fmt::format("peak {} in {}", human_bytes(*largest->peak_rss), largest->name) +
                     (largest->pid != 0 ? fmt::format(" (pid {})", largest->pid) : ""));
@@ -218,7 +216,7 @@ void add_memory(const Subject& subject, Page& page) {
         "{}, {} from disk", plural(totals.minor_faults + totals.major_faults, "fault", "faults"),
         human_count(totals.major_faults)));
   else
-    parts.push_back("faults unknown");
+    parts.emplace_back("faults unknown");
   page.fact("Memory", parts);
 
   std::vector<const OomKill*> kills;

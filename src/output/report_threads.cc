@@ -159,11 +159,12 @@ std::string idle_words(const Subject& subject) {
   return words;
 }
 
+// What stands between a core and its time: how busy it was, as a small bar; in ASCII a colon.
 std::string spark(double share, const TextStyle& style) {
   constexpr std::array<const char*, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  if (!style.unicode) return {};
+  if (!style.unicode) return ":";
   const auto level = static_cast<size_t>(8 * std::clamp(share, 0.0, 1.0));
-  return fmt::format("{} ", kHeights[std::min<size_t>(level, 7)]);
+  return fmt::format(" {}", kHeights[std::min<size_t>(level, 7)]);
 }
 
 // "3, 8-15": the CPUs below `cpus` that are not among `cores`.
@@ -311,7 +312,7 @@ void add_cores(const Subject& subject, Page& page) {
   } else if (totals.cores.size() <= kCoresInFull) {
     std::vector<std::string> parts;
     for (const auto& [core, time] : totals.cores)
-      parts.push_back(fmt::format("{} {}{}", core, spark(share_of(time, job.elapsed), page.style()),
+      parts.push_back(fmt::format("{}{} {}", core, spark(share_of(time, job.elapsed), page.style()),
                                   human_time(time)));
     parts.push_back(never);
     page.fact("Cores", parts);
@@ -330,8 +331,7 @@ void add_cores(const Subject& subject, Page& page) {
          never});
   }
   if (totals.threads > 0) {
-    const double seconds = std::max(1e-9, 1e-9 * static_cast<double>(job.elapsed));
-    const auto rate = static_cast<uint64_t>(static_cast<double>(totals.migrations) / seconds);
+    const uint64_t rate = per_second(totals.migrations, job.elapsed);
     page.fact("Moves", {fmt::format("{} between cores{}", human_count(totals.migrations),
                                     rate > 0 ? fmt::format(" ({}/s)", human_count(rate)) : ""),
                         human_count(totals.node_moves) + " between NUMA nodes"});
@@ -339,10 +339,10 @@ void add_cores(const Subject& subject, Page& page) {
                            human_count(totals.involuntary) + " preempted"});
   }
   const auto& queue = subject.snapshot.runqueue;
-  const auto us = [](double value) { return human_time(static_cast<Nanoseconds>(1000 * value)); };
   if (queue.count() > 0)
-    page.fact("Run queue", {"p50 " + us(queue.quantile(0.5)), "p99 " + us(queue.quantile(0.99)),
-                            "longest " + us(static_cast<double>(queue.max)),
+    page.fact("Run queue", {"p50 " + human_micros(queue.quantile(0.5)),
+                            "p99 " + human_micros(queue.quantile(0.99)),
+                            "longest " + human_micros(static_cast<double>(queue.max)),
                             human_count(queue.count()) + " waits for a CPU"});
 }
 

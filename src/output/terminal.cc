@@ -267,7 +267,7 @@ std::string shorten(std::string_view text, size_t width, const TextStyle& style)
   if (width <= gap_width) return std::string(width, '.');
   const size_t room = width - gap_width;
   if (is_path(text)) {
-    if (const auto path = shorten_path(text, room, gap); !path.empty()) return path;
+    if (auto path = shorten_path(text, room, gap); !path.empty()) return path;
     text.remove_prefix(text.rfind('/') + 1);
     if (columns(text) <= width) return std::string(text);
   }

@@ -120,8 +120,8 @@ void add_verdict(const Subject& subject, const std::vector<Finding>& findings, P
   std::vector<std::string> others;
   for (size_t i = 1; i < findings.size(); ++i) {
     const std::string share = share_words(findings[i]);
-    others.push_back((i == 1 ? "also " : "") + findings[i].id +
-                     (share.empty() ? "" : ", " + share));
+    others.push_back(fmt::format("{}{}{}{}", i == 1 ? "also " : "", findings[i].id,
+                                 share.empty() ? "" : ", ", share));
   }
   page.list(others, 2);
 }
@@ -136,7 +136,7 @@ void add_findings(const std::vector<Finding>& findings, Page& page) {
                    fmt::format("{}. ", ++number));
     page.paragraph(finding.text, 5);
     std::vector<std::string> evidence;
-    for (const auto& [what, value] : finding.evidence) evidence.push_back(what + ": " + value);
+    for (const auto& [what, value] : finding.evidence) evidence.push_back(fmt::format("{}: {}", what, value));
     page.list(evidence, 5, Colour::dim);
     page.paragraph(finding.advice, 5, Colour::none, "→ ");
   }

@@ -124,7 +124,7 @@ TEST(TextReport, of_nothing_says_unknown_and_not_zero) {
   EXPECT_THAT(text, HasSubstr("BPF unknown"));
 }
 
-std::string first_line(Snapshot snapshot) { return lines(text_report(snapshot, kStyle))[0]; }
+std::string first_line(const Snapshot& snapshot) { return lines(text_report(snapshot, kStyle))[0]; }
 
 TEST(TextReport, says_how_the_job_ended) {
   Snapshot s = sample_jobs::lenet();
@@ -237,7 +237,7 @@ TEST(TextReport, lets_no_name_write_to_the_terminal) {
   s.network.push_back({PeerClass::remote, evil, 1, 1, 1});
   for (auto& use : s.waits) use.target += evil, use.process += evil;
   s.wakers.push_back({17, Reason::futex, 99, 99, evil, seconds(20), 3});
-  s.tables.push_back({evil, evil, {evil, evil}, {{evil, evil, evil}, {}}});
+  s.tables.push_back(Table{evil, evil, {evil, evil}, {{evil, evil, evil}, {}}});
   s.probes[0] = {evil, ProbeStatus::State::degraded, evil};
   s.self.lost[evil] = 3;
   for (const TextStyle& style :
@@ -253,11 +253,34 @@ TEST(TextReport, lets_no_name_write_to_the_terminal) {
 
 TEST(TextReport, of_enormous_names_stays_small) {
   Snapshot s = sample_jobs::lenet();
-  s.job.argv.push_back(std::string(1'000'000, 'a'));
-  s.job.argv.push_back("数据");
+  s.job.argv.emplace_back(1'000'000, 'a');
+  s.job.argv.emplace_back("数据");
   s.threads[0].name = std::string(100'000, 'b');
   s.files[0].path = "/" + std::string(100'000, 'c');
   EXPECT_LT(text_report(s, kStyle).size(), 20'000U);
+}
+
+TEST(TextReport, survives_figures_that_cannot_be) {
+  for (Snapshot s : all_samples()) {
+    const auto most = [](auto&... figures) { ((figures = UINT64_MAX), ...); };
+    for (auto& t : s.threads) {
+      t.parts.fill(UINT64_MAX / 5);
+      for (auto& [core, time] : t.cores) time = UINT64_MAX / 7;
+      most(t.migrations, t.yields, t.samples, t.yield_samples, t.minor_faults, t.lifetime);
+    }
+    for (auto& p : s.processes) p.cpu = UINT64_MAX, p.peak_rss = UINT64_MAX;
+    for (auto& io : s.block_io) most(io.bytes, io.sequential, io.latency.max, io.latency.slots[31]);
+    for (auto& file : s.files) most(file.wait, file.waits);
+    for (auto& use : s.network) most(use.bytes_in, use.bytes_out);
+    for (auto& use : s.waits) most(use.wait, use.waits);
+    for (auto& use : s.wakers) use.wait = UINT64_MAX, use.waits = 0;
+    most(s.runqueue.slots[31], s.runqueue.max, s.self.cpu, s.self.rss, s.self.events_lost);
+    s.job.elapsed = 1;
+    s.job.started_unix_ns = INT64_MAX;
+    EXPECT_FALSE(text_report(s, kStyle).empty());
+    s.job.elapsed = UINT64_MAX;
+    for (const auto& line : lines(text_report(s, kStyle))) EXPECT_LE(columns(line), 80U) << line;
+  }
 }
 
 TEST(TextReport, keeps_tables_of_probes_within_bounds) {

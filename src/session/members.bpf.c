@@ -15,6 +15,15 @@ struct {
 
 __u32 adopted; // threads adopted by the last walk
 
+// Processes that become members at their next exec: pid → job. Written by user space.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 64);
+  __type(key, u32);
+  __type(value, u32);
+} roots SEC(".maps");
+
 static __always_inline void init_thread(struct thread *t, struct task_struct *task, u32 job) {
   t->job = job;
   t->pid = task->tgid;
@@ -51,6 +60,30 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
   struct hints *to =
       bpf_task_storage_get(&process_hints, child, &copy, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!to) count_loss(LOST_THREADS);
+  return 0;
+}
+
+// The root of a job that we start: a member from the moment it becomes the job's command.
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task) {
+  u32 pid = task->tgid;
+  u32 *job = bpf_map_lookup_elem(&roots, &pid);
+  if (!job || bpf_task_storage_get(&threads, task, NULL, 0)) return 0;
+  struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!t) {
+    count_loss(LOST_THREADS);
+    return 0;
+  }
+  init_thread(t, task, *job);
+  t->ppid = task->real_parent->tgid;
+  t->state = THREAD_ON_CPU;
+  t->cpu = bpf_get_smp_processor_id();
+  t->node = bpf_get_numa_node_id();
+  struct globals *g = globals();
+  t->since = bpf_ktime_get_ns() - (g ? g->clock_offset : 0);
+  barrier();
+  t->start = t->since; // from here on the switches count
+  bpf_map_delete_elem(&roots, &pid);
   return 0;
 }
 

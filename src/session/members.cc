@@ -44,7 +44,7 @@ Result<Fd> create_threads(uint32_t cpus) {
 
 struct Members::Impl {
   Skeleton<members_bpf> skeleton;
-  Link fork, walk;
+  Link fork, exec, walk;
   int globals = -1;
   uint32_t cpus = 1;
 
@@ -71,6 +71,7 @@ Result<std::unique_ptr<Members>> Members::open(SharedMaps& maps, uint32_t cpus) 
     for (int i = 0; i < 5; ++i) ::usleep(500);
   }
   impl->fork = TRY(attach(skeleton->progs.on_fork));
+  impl->exec = TRY(attach(skeleton->progs.on_exec));
   impl->walk = TRY(attach(skeleton->progs.walk));
   return std::unique_ptr<Members>(new Members(std::move(impl)));
 }
@@ -80,6 +81,12 @@ Result<> Members::adopt(std::span<const uint32_t> pids, uint32_t job) {
   for (const uint32_t pid : pids)
     if (bpf_map_update_elem(map, &pid, &job, BPF_ANY) != 0)
       return fail_errno("adopting process " + std::to_string(pid));
+  return {};
+}
+
+Result<> Members::adopt_at_exec(uint32_t pid, uint32_t job) {
+  if (bpf_map_update_elem(bpf_map__fd(impl_->skeleton->maps.roots), &pid, &job, BPF_ANY) != 0)
+    return fail_errno("adopting process " + std::to_string(pid));
   return {};
 }
 

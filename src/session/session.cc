@@ -42,6 +42,7 @@ struct Session::Impl {
   void take(const void* data, size_t size);
   void name_process(const thread& t);
   void walk();
+  uint64_t wait_entries() const;
   SelfCost self() const;
 };
 
@@ -145,6 +146,13 @@ Result<> Session::adopt(std::span<const uint32_t> pids) {
   }
 }
 
+Result<> Session::adopt_at_exec(uint32_t pid) {
+  impl_->awaited.insert(pid);
+  return impl_->members->adopt_at_exec(pid, kJob);
+}
+
+uint64_t Session::due() const { return impl_->knowledge.processes.due(); }
+
 int Session::events_fd() const { return ring_buffer__epoll_fd(impl_->ring.get()); }
 
 void Session::drain() {
@@ -153,6 +161,7 @@ void Session::drain() {
   const uint64_t due = impl_->knowledge.processes.due();
   if (due && due <= now)
     impl_->knowledge.processes.look(now, impl_->maps.fd("process_hints"));
+  impl_->knowledge.waits.make_room(impl_->maps.fd("waits"), impl_->wait_entries());
 }
 
 SnapshotPtr Session::look(const JobRun& job) {
@@ -173,6 +182,14 @@ SnapshotPtr Session::look(const JobRun& job) {
   }
   snapshot->self = impl_->self();
   return snapshot;
+}
+
+// Entries that were put into the map of waits so far.
+uint64_t Session::Impl::wait_entries() const {
+  const uint32_t zero = 0;
+  globals g{};
+  bpf_map_lookup_elem(maps.fd("session_globals"), &zero, &g);
+  return g.wait_entries;
 }
 
 SelfCost Session::Impl::self() const {

@@ -25,10 +25,15 @@ class Session {
   // thread is found, so that none escapes by a fork at the wrong moment.
   Result<> adopt(std::span<const uint32_t> pids);
 
+  // The root of a job that is about to start: a member from its exec on.
+  Result<> adopt_at_exec(uint32_t pid);
+
   // Readable when there is enough to drain; also call drain() some ten times a second.
   int events_fd() const;
   // Takes what happened, and does the work that is due (looking at memory maps, cost windows).
   void drain();
+  // When drain() has work that is due, CLOCK_MONOTONIC in ns; 0: nothing.
+  uint64_t due() const;
 
   // The job as of now. `job` comes from the caller: argv, exit code and so on; the rest is added.
   SnapshotPtr look(const JobRun& job);

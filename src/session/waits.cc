@@ -9,7 +9,8 @@
 namespace jobscope {
 namespace {
 
-constexpr size_t kTakeOut = 8192;  // half of the map's room
+constexpr size_t kTakeOut = 6000;       // of the map's room for 16384
+constexpr uint64_t kLookAgain = 2000;   // new entries
 constexpr size_t kMaxKept = 65536;
 
 auto order(const wait_key& k) {
@@ -37,6 +38,12 @@ bool WaitKeyLess::operator()(const wait_key& a, const wait_key& b) const {
 }
 
 void WaitTable::begin_look() { living_.clear(); }
+
+void WaitTable::make_room(int map, uint64_t entries) {
+  if (entries - looked_at_ < kLookAgain) return;
+  looked_at_ = entries;
+  look(map);
+}
 
 void WaitTable::look(int map) {
   in_map_.clear();

@@ -17,8 +17,10 @@ using WaitMap = std::map<wait_key, wait_use, WaitKeyLess>;
 
 class WaitTable {
  public:
-  // Reads the map `waits`; takes the entries out of it if it is half full, so that it never fills.
+  // Reads the map `waits`; takes the entries out of it if it is half full.
   void look(int map);
+  // Does so only if there may be that many, so that it never fills. `entries`: put into it so far.
+  void make_room(int map, uint64_t entries);
   // What a living thread has with it; forgotten at the next begin_look().
   void add_living(const thread& t);
   // What a thread had with it when it ended.
@@ -34,6 +36,7 @@ class WaitTable {
   WaitMap kept_;     // taken out of the map, or brought by ended threads
   WaitMap in_map_;   // as of the last look
   WaitMap living_;   // as of the last look
+  uint64_t looked_at_ = 0;  // entries put into the map when it was last read for make_room
 };
 
 }  // namespace jobscope

@@ -154,9 +154,9 @@ def test_accelerator():
 def test_yields_are_counted(run):
     result = run(workload("yield_spin"))
     thread, own = result.report.thread(result.workload["tid"]), result.workload
-    # A yield is seen when the other one gets the core by it, so there are no more than calls,
-    # and nearly all switches of this workload are such.
-    assert 0.9 * own["involuntary"] <= thread["yields"] <= own["count"], (thread, own)
+    # A yield is seen when the other one gets the core by it, and nearly all switches of this
+    # workload are such. A push off the core on the way out of the call looks the same.
+    assert 0.9 * own["involuntary"] <= thread["yields"] <= 1.001 * own["count"], (thread, own)
 
 
 def target_of(report, reason):

@@ -1,0 +1,59 @@
+# jobscope: what people type. CMake does the building; `make help` lists the rest.
+BUILD  ?= build
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc)
+PYTHON ?= /usr/bin/python3
+CMAKE_FLAGS ?=
+
+.DEFAULT_GOAL := build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+deps: ## install with apt what building and testing needs
+	@scripts/install_deps.sh test
+
+build: ## build/jobscope
+	@scripts/install_deps.sh build
+	@scripts/configure.sh $(BUILD) $(CMAKE_FLAGS)
+	@cmake --build $(BUILD) --parallel $(JOBS) --target jobscope
+
+all-targets:
+	@scripts/configure.sh $(BUILD) $(CMAKE_FLAGS)
+	@cmake --build $(BUILD) --parallel $(JOBS)
+
+demo: ## trains a LeNet with MindSpore under jobscope and shows where its time goes
+	@scripts/install_deps.sh demo
+	@scripts/demo.sh $(BUILD)
+
+test: deps all-targets ## everything that CI runs
+	@tests/run.sh $(BUILD)
+
+unit: all-targets ## the tests that need no privileges
+	@$(BUILD)/unit_tests --gtest_brief=1
+
+workloads:
+	@$(MAKE) --no-print-directory -C tests/workloads OUT=$(abspath $(BUILD))/workloads
+
+runtime: all-targets workloads ## the tests on the running kernel; as root
+	@JOBSCOPE=$(abspath $(BUILD))/jobscope $(PYTHON) -m pytest tests/runtime -q
+
+bench: deps all-targets workloads ## what jobscope costs a job, beside other tools
+	@tests/bench/bench.sh $(BUILD)
+
+lint: deps ## formatting, clang-tidy, shellcheck, the order of layers
+	@scripts/lint.sh $(BUILD)
+
+format: ## write all files as clang-format wants them
+	@scripts/lint.sh --format
+
+asan: deps ## unit tests and a real run with the address and undefined-behaviour sanitizers
+	@scripts/asan.sh build-asan
+
+install: build ## PREFIX=/usr/local
+	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
+
+clean: ## remove what was built
+	@rm -rf $(BUILD) build-asan
+
+.PHONY: help deps build all-targets demo test unit workloads runtime bench lint format asan install clean

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# All tests: run.sh BUILD_FOLDER. Called by `make test` after everything is built.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$(realpath "$1")
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "layers"
+scripts/check_layers.sh
+step "unit tests"
+"$build/unit_tests" --gtest_brief=1
+step "workloads"
+make --no-print-directory -C tests/workloads OUT="$build/workloads"
+step "check on this kernel"
+"$build/jobscope" check
+step "runtime tests on this kernel"
+JOBSCOPE="$build/jobscope" /usr/bin/python3 -m pytest tests/runtime -q
