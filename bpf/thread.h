@@ -35,9 +35,9 @@ enum thread_state {
 
 /* What is waited for. process and pid name the waiting process; the meaning of id and detail
  * depends on the reason: futex, gil, barrier: id[0] = address of the futex; files: id = inode,
- * device; network: id = peer's address (IPv4 in the low word of id[0]; detail = its port in host
- * order; family in `family`); unix_socket: id[0] = peer's pid; pipe: id[0] = inode; accelerator:
- * id[0] = device number; wait_child: id[0] = pid asked for; other: detail = system call. */
+ * device; network: id = peer's address (IPv4 in the low word of id[0]), detail = its port in host
+ * order; unix_socket: id[0] = peer's pid; pipe: id[0] = inode; accelerator: id[0] = device number;
+ * other: detail = system call. wait_child has none: a shell waits for thousands. */
 struct wait_key {
   __u64 process; /* start_time of the process's leader, ns: with pid, unique on this machine */
   __u32 pid;

@@ -36,7 +36,6 @@ enum call {
   CALL_FUTEX,
   CALL_SLEEP,
   CALL_CHILD, /* wait for a child, or for it to exec (vfork) */
-  CALL_WAIT4,
   CALL_IOCTL,
   CALL_MEMORY,
 };
@@ -115,7 +114,7 @@ static const volatile u8 calls[MAX_CALLS] = {
     [__NR_clock_nanosleep] = CALL_SLEEP,
     [__NR_rt_sigsuspend] = CALL_SLEEP,
     [__NR_rt_sigtimedwait] = CALL_SLEEP,
-    [__NR_wait4] = CALL_WAIT4,
+    [__NR_wait4] = CALL_CHILD,
     [__NR_waitid] = CALL_CHILD,
     [__NR_clone] = CALL_CHILD,
     [__NR_clone3] = CALL_CHILD,
@@ -308,9 +307,6 @@ static __always_inline u8 wait_reason(struct thread *t, struct task_struct *task
       return wait_on_io(t, io_wait ? REASON_DISK_READ : REASON_FILE_OTHER);
     case CALL_SLEEP:
       return REASON_SLEEP;
-    case CALL_WAIT4:
-      t->wait.id[0] = fd;
-      return REASON_WAIT_CHILD;
     case CALL_CHILD:
       return REASON_WAIT_CHILD;
     case CALL_MEMORY:

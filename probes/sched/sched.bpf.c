@@ -240,8 +240,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 /* Waits that another thread ends, by a call of its own. */
 static __always_inline bool ended_by_thread(u8 reason) {
   return reason == REASON_POLL || reason == REASON_PIPE || reason == REASON_UNIX_SOCKET ||
-         reason == REASON_FUTEX || reason == REASON_GIL || reason == REASON_BARRIER ||
-         reason == REASON_WAIT_CHILD;
+         reason == REASON_FUTEX || reason == REASON_GIL || reason == REASON_BARRIER;
 }
 
 /* True in an interrupt: the current task is a bystander then. x86 keeps its preempt_count in a

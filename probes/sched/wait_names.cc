@@ -55,11 +55,8 @@ std::string wait_target(const wait_key& key, const Knowledge& knowledge) {
       return key.id[0] ? fmt::format("pipe:[{}]", key.id[0]) : std::string();
     case Reason::futex:
       return knowledge.processes.owner({key.pid, key.process}, key.id[0]);
-    case Reason::wait_child: {
-      const auto pid = static_cast<int32_t>(key.id[0]);
-      if (pid > 0) return process_words(static_cast<uint32_t>(pid), knowledge);
+    case Reason::wait_child:
       return knowledge.processes.children(key.pid);
-    }
     case Reason::accelerator:
       return device_words(key.id[0]);
     case Reason::other:

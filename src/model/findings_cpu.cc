@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace jobscope::rules {
 namespace {
@@ -18,6 +19,64 @@ uint64_t count_busy(const Snapshot& snapshot) {
     count += thread.threads > 1 ? std::round(ready) : ready >= 0.1 ? 1 : 0;
   }
   return whole_number(count);
+}
+
+// The least time that others had the CPUs which a thread of the job waited for: while it waits, its
+// CPU runs something, and no more of that than the CPU time of the job's other threads is the
+// job's.
+Nanoseconds surely_others(const View& view) {
+  const auto held = [](const Parts& parts) {
+    return part(parts, Reason::cpu_user) + part(parts, Reason::cpu_system) +
+           part(parts, Reason::stolen);
+  };
+  const Nanoseconds all = held(view.totals.parts);
+  Nanoseconds most = 0;
+  for (const auto& thread : view.snapshot.threads) {
+    const Nanoseconds waited = part(thread.parts, Reason::runqueue);
+    const Nanoseconds own = all - std::min(all, held(thread.parts));
+    if (thread.threads == 1 && waited > own) most = std::max(most, waited - own);
+  }
+  return most;
+}
+
+// Who had the CPUs that the job waited for, and what to do. The job itself if it kept 90 % of those
+// it may use busy. Others if there is no other way to explain a wait, or if the job has no more
+// busy threads than CPUs. Its own threads if they use, or want, all of the few CPUs they ran on; or
+// if it has more busy threads than CPUs.
+std::pair<std::string, std::string> who_had_cpus(const View& view) {
+  constexpr const char* kFewer =
+      "Fewer threads (OMP_NUM_THREADS, the framework's pools, loader workers), or more CPUs.";
+  constexpr const char* kOthers =
+      "See what else runs on these CPUs (`top`), and move it or give the job CPUs of its own.";
+  const unsigned cpus = view.snapshot.job.cpus;
+  const auto used = static_cast<double>(cores_used(view.totals.cores));
+  const double wanted = share_of(view.totals.cpu + part(view.totals.parts, Reason::runqueue),
+                                 view.snapshot.job.elapsed);
+  const uint64_t busy_threads = count_busy(view.snapshot);
+  const std::string threads =
+      fmt::format("{} busy thread{}", human_count(busy_threads), busy_threads == 1 ? "" : "s");
+  if (cpus > 0 && view.busy >= 0.9 * cpus)
+    return {fmt::format("The job itself held the CPUs: {} on {} CPUs, {} of these kept busy.",
+                        threads, cpus, human_cores(view.busy)),
+            kFewer};
+  const Nanoseconds others = surely_others(view);
+  if (others >= kLeast && others >= view.snapshot.job.elapsed / 50)
+    return {fmt::format("Other processes held the CPUs for at least {} of that: the job kept only "
+                        "{} of {} busy.",
+                        human_time(others), human_cores(view.busy),
+                        cpus > 0 ? fmt::format("{} CPUs", cpus) : "its CPUs"),
+            kOthers};
+  if (cpus > 0 && used > 0 && used < cpus && (view.busy >= 0.9 * used || wanted > used))
+    return {fmt::format("Its threads crowd on {:.0f} of the {} CPUs it may use.", used, cpus),
+            "Look for threads pinned to the same cores (OMP_PROC_BIND, taskset, the framework's "
+            "affinity settings)."};
+  if (cpus > 0 && busy_threads <= cpus)
+    return {fmt::format("Other processes held the CPUs: the job has only {} for {} CPUs.", threads,
+                        cpus),
+            kOthers};
+  return {fmt::format("The job has {} for {} CPUs: they were in each other's way.", threads,
+                      cpus > 0 ? std::to_string(cpus) : "an unknown number of"),
+          kFewer};
 }
 
 }  // namespace
@@ -53,9 +112,7 @@ Found throttled(const View& view) {
 }
 
 // The main thread waited for a CPU for 5 % of its time, or all threads together for 20 % of the
-// time they were ready to run. Who had the CPUs: the job itself if it kept 90 % of those it may use
-// busy; its own threads on few cores if it kept those busy; others if it has no more busy threads
-// (ready to run for 10 % of the elapsed time) than CPUs; and else it cannot be told from here.
+// time they were ready to run.
 Found lost_cpu(const View& view) {
   const Nanoseconds main = view.of_main(Reason::runqueue);
   const Nanoseconds all = part(view.totals.parts, Reason::runqueue);
@@ -67,50 +124,23 @@ Found lost_cpu(const View& view) {
     finding.share = share_of(all, ready);
     finding.of = "the time its threads were ready to run";
   }
-  const unsigned cpus = view.snapshot.job.cpus;
-  const auto used = static_cast<double>(cores_used(view.totals.cores));
-  const double wanted = share_of(ready, view.snapshot.job.elapsed);
+  const auto [who, advice] = who_had_cpus(view);
   finding.text =
-      by_main
-          ? fmt::format("The main thread waited {} for a CPU. ", view.main_words(main))
-          : fmt::format("Threads waited {} for a CPU. ", time_and_share(all, share_of(all, ready)));
-  const uint64_t busy_threads = count_busy(view.snapshot);
-  const std::string threads =
-      fmt::format("{} busy thread{}", human_count(busy_threads), busy_threads == 1 ? "" : "s");
-  if (cpus > 0 && view.busy >= 0.9 * cpus) {
-    finding.text += fmt::format("The job itself had them: {} on {} CPUs, {} of these kept busy.",
-                                threads, cpus, human_cores(view.busy));
-    finding.advice =
-        "Fewer threads (OMP_NUM_THREADS, the framework's pools, loader workers), or "
-        "more CPUs.";
-  } else if (cpus > 0 && used > 0 && used < cpus && view.busy >= 0.9 * used) {
-    finding.text +=
-        fmt::format("Its threads crowd on {:.0f} of the {} CPUs it may use.", used, cpus);
-    finding.advice =
-        "Look for threads pinned to the same cores (OMP_PROC_BIND, taskset, the "
-        "framework's affinity settings).";
-  } else if (cpus > 0 && busy_threads <= cpus) {
-    finding.text +=
-        fmt::format("Other processes had them: the job has only {} for {} CPUs.", threads, cpus);
-    finding.advice =
-        "See what else runs on these CPUs (`top`), and move it or give the job CPUs "
-        "of its own.";
-  } else {
-    finding.text +=
-        fmt::format("The job has {} for {} CPUs: they were in each other's way{}.", threads,
-                    cpus > 0 ? std::to_string(cpus) : "an unknown number of",
-                    view.busy < 0.5 * cpus ? " in bursts, or other processes were" : "");
-    finding.advice =
-        "Fewer threads (OMP_NUM_THREADS, the framework's pools, loader workers), or "
-        "more CPUs.";
-  }
+      by_main ? fmt::format("The main thread waited {} for a CPU. {}", view.main_words(main), who)
+              : fmt::format("Threads waited {} for a CPU. {}",
+                            time_and_share(all, share_of(all, ready)), who);
+  finding.advice = advice;
   finding.evidence = {{"main thread", human_time(main)},
                       {"all threads", human_time(all)},
                       {"CPUs busy with the job", human_cores(view.busy)},
-                      {"CPUs wanted", human_cores(wanted)}};
-  if (view.snapshot.runqueue.count() > 0) {
-    const std::string p99 = human_micros(view.snapshot.runqueue.quantile(0.99));
-    finding.evidence.emplace_back("99 % of the waits below", p99);
+                      {"CPUs wanted", human_cores(share_of(ready, view.snapshot.job.elapsed))}};
+  if (view.snapshot.runqueue.count() > 0)
+    finding.evidence.emplace_back("99 % of the waits below",
+                                  human_micros(view.snapshot.runqueue.quantile(0.99)));
+  // A thread that yields goes to the run queue of its own will.
+  if (by_main && view.focus.main->yields >= 1000) {
+    finding.text += fmt::format(" It also gave the CPU away itself: {} times, by sched_yield.",
+                                human_count(view.focus.main->yields));
   }
   return finding;
 }

@@ -358,6 +358,7 @@ std::vector<ThreadGroup> thread_groups(const Snapshot& snapshot, const ProcessIn
     const auto& [process_stem, thread_stem, kind] = key;
     auto& [group, names] = entry;
     group.process = names.process.text(process_stem);
+    group.stem = process_stem;
     const std::string name = names.thread.text(thread_stem);
     if (kind == Kind::main) group.label = group.process + " (main)";
     if (kind == Kind::unnamed) group.label = group.process + " (unnamed)";
@@ -452,7 +453,7 @@ std::vector<WakerGroup> wakers_of(const Snapshot& snapshot, const ProcessIndex& 
     const bool unnamed = kind == Kind::own_thread && name == processes.name(main.pid);
     auto& entry = groups[{kind, unnamed, std::string(name_stem(name))}];
     entry.names.add(name);
-    entry.threads.emplace(use.waker_pid, use.waker_tid);
+    entry.threads.emplace(use.waker_pid, kind == Kind::own_thread ? use.waker_tid : 0);
     entry.group.kind = kind;
     entry.group.unnamed = unnamed;
     entry.group.wait += use.wait;

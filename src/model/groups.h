@@ -90,6 +90,7 @@ ShortLived short_lived(const Snapshot& snapshot);
 struct ThreadGroup {
   std::string label;    // "python3 (main)", "ActorThread_*", "python3 (unnamed)"
   std::string process;  // name of their processes
+  std::string stem;     // its stem
   bool main = false;    // the main threads of these processes
   uint64_t threads = 0;
   uint64_t idle = 0;  // of these: waited at least 98 % of their life in a way that may be idle
@@ -147,7 +148,7 @@ struct WakerGroup {
   bool unnamed = false;  // own threads that carry the name of the process
   Nanoseconds wait = 0;
   uint64_t waits = 0;
-  size_t threads = 0;
+  size_t threads = 0;  // how many: threads of its own, or else processes
 };
 // By time, most first. Empty for waits that an interrupt ends (disks, network, timers): whoever ran
 // just then is not the one that was waited for.

@@ -259,7 +259,10 @@ void add_absent(const Subject& subject, Page& page) {
 void add_tables(const Subject& subject, Page& page) {
   for (const auto& table : subject.snapshot.tables) {
     if (table.rows.empty()) continue;
-    page.section(table.title.empty() ? table.name : table.title);
+    std::string title = table.title.empty() ? table.name : table.title;
+    if (!title.empty() && title[0] >= 'a' && title[0] <= 'z')
+      title[0] = static_cast<char>(title[0] - 'a' + 'A');
+    page.section(title);
     // A column of figures only is aligned to the right.
     std::vector<Column> columns;
     for (size_t i = 0; i < table.columns.size(); ++i) {

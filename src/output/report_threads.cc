@@ -58,6 +58,7 @@ std::string note_of(const Subject& subject, const ThreadUse& main, Reason reason
     who = fmt::format("{} unnamed thread{}", top.threads, many ? "s" : "");
   else if (many)
     who = fmt::format("{} {}", top.threads, top.name);
+  if (share_of(top.wait, whole) < 0.25) return note;  // most of it has another end: a timeout
   return fmt::format("{}{}woken by {} ({})", note, note.empty() ? "" : " · ", who,
                      human_percent(share_of(top.wait, whole)));
 }
@@ -131,12 +132,19 @@ class WaitRows {
   bool many_ = false;  // kinds of process
 };
 
+// The stem of the name of the processes whose main threads the job's time is told by: the trainer
+// and its other ranks, not their loaders.
+std::string_view lead_stem(const Subject& subject) {
+  const auto* main = subject.focus.main;
+  return main == nullptr ? std::string_view() : name_stem(subject.processes.name(main->pid));
+}
+
 // What is to be said of waits that may be idleness.
 std::string idle_words(const Subject& subject) {
   Parts parts{};
   uint64_t threads = 0, idle = 0;
   for (const auto& group : subject.groups) {
-    if (group.main) continue;
+    if (group.main && group.stem == lead_stem(subject)) continue;
     threads += group.threads;
     idle += group.idle;
     for (size_t i = 0; i < kReasons; ++i)
@@ -281,18 +289,23 @@ void add_waits(const Subject& subject, Page& page) {
                    {.heading = "times", .align = kRight, .drop = 4},
                    {.heading = "each", .align = kRight, .drop = 3}});
   WaitRows rows(subject, table);
-  const auto waits = named_waits(subject.snapshot, subject.focus);
+  auto waits = named_waits(subject.snapshot, subject.focus);
+  // Shorter waits are not worth a line.
+  const Nanoseconds least =
+      subject.focus.main == nullptr ? 0 : sum(subject.focus.main->parts) / 1000;
   size_t main = 0, others = 0, idle = 0;
-  for (const auto& wait : waits) {
-    if (!wait.main_thread || main >= kMainWaits || rows.share(wait) < 0.001) continue;
-    rows.add(wait);
-    ++main;
-  }
+  const auto leads = [&](const NamedWait& wait) {
+    return wait.main_thread && name_stem(wait.process) == lead_stem(subject);
+  };
   for (const auto& wait : waits)
-    if (!wait.main_thread && !may_be_idle(wait.reason) && others++ < kOtherWaits) rows.add(wait);
+    if (leads(wait) && wait.wait >= least && main++ < kMainWaits) rows.add(wait);
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const NamedWait& a, const NamedWait& b) { return a.wait > b.wait; });
   for (const auto& wait : waits)
-    if (!wait.main_thread && may_be_idle(wait.reason) && !wait.target.empty() &&
-        idle++ < kIdleWaits)
+    if (!leads(wait) && !may_be_idle(wait.reason) && wait.wait >= least && others++ < kOtherWaits)
+      rows.add(wait);
+  for (const auto& wait : waits)
+    if (!leads(wait) && may_be_idle(wait.reason) && !wait.target.empty() && idle++ < kIdleWaits)
       rows.add(wait, Colour::dim);
   const std::string words = idle_words(subject);
   if (table.empty() && words.empty()) return;

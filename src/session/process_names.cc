@@ -102,6 +102,7 @@ void ProcessNames::exec(ProcessId id, uint64_t now) {
   process.mappings.clear();
   process.looks = 0;
   process.next_look = now + kLooks[0];
+  if (!next_look_ || process.next_look < next_look_) next_look_ = process.next_look;
 }
 
 void ProcessNames::ended(ProcessId id) {
@@ -111,19 +112,16 @@ void ProcessNames::ended(ProcessId id) {
   found->second.next_look = 0;
 }
 
-uint64_t ProcessNames::due() const {
-  uint64_t first = 0;
-  for (const auto& [id, process] : processes_)
-    if (process.next_look && (!first || process.next_look < first)) first = process.next_look;
-  return first;
-}
-
 void ProcessNames::look(uint64_t now, int hints_map) {
+  next_look_ = 0;
   for (auto& [id, process] : processes_) {
-    if (!process.next_look || process.next_look > now) continue;
-    look_at(id, process, hints_map);
-    process.looks = std::min<uint32_t>(process.looks + 1, kLooks.size() - 1);
-    process.next_look = now + kLooks[process.looks];
+    if (!process.next_look) continue;
+    if (process.next_look <= now) {
+      look_at(id, process, hints_map);
+      process.looks = std::min<uint32_t>(process.looks + 1, kLooks.size() - 1);
+      process.next_look = now + kLooks[process.looks];
+    }
+    if (!next_look_ || process.next_look < next_look_) next_look_ = process.next_look;
   }
 }
 
@@ -154,9 +152,12 @@ std::string ProcessNames::name_by_pid(uint32_t pid) const {
   return id.pid == pid ? process.name : std::string();
 }
 
-void ProcessNames::child(uint32_t parent, const std::string& name) {
+void ProcessNames::child(uint32_t parent, const std::string& name, uint64_t lifetime) {
   auto& names = children_[parent];
-  if (names.size() < kMaxChildNames || names.contains(name)) ++names[name];
+  if (names.size() >= kMaxChildNames && !names.contains(name)) return;
+  Children& children = names[name];
+  children.count += 1;
+  children.lifetime += lifetime;
 }
 
 std::string ProcessNames::children(uint32_t parent) const {
@@ -164,10 +165,11 @@ std::string ProcessNames::children(uint32_t parent) const {
   if (found == children_.end()) return {};
   const auto& names = found->second;
   const auto top = std::max_element(names.begin(), names.end(), [](const auto& a, const auto& b) {
-    return a.second < b.second;
+    return a.second.lifetime < b.second.lifetime;
   });
   if (top == names.end()) return {};
-  return top->second == 1 ? top->first : top->first + " ×" + std::to_string(top->second);
+  const uint64_t count = top->second.count;
+  return count == 1 ? top->first : top->first + " ×" + std::to_string(count);
 }
 
 std::string ProcessNames::owner(ProcessId id, uint64_t address) const {

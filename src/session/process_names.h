@@ -36,15 +36,15 @@ class ProcessNames {
   // seldom), and tells the kernel side where their Python and OpenMP runtimes lie.
   void look(uint64_t now, int hints_map);
   // When look() has something to do next, ns; 0: nothing.
-  uint64_t due() const;
+  uint64_t due() const { return next_look_; }
 
-  // A child of `parent` was seen, by its name.
-  void child(uint32_t parent, const std::string& name);
+  // A child of `parent` ended after so long a life, ns.
+  void child(uint32_t parent, const std::string& name, uint64_t lifetime);
 
   std::string name(ProcessId id) const;  // "" if unknown
   // The newest process that had this pid.
   std::string name_by_pid(uint32_t pid) const;
-  // "true ×10000": the most frequent name among the children of a process, "" if it has none.
+  // "true ×10000": those of the children of a process that lived longest in all; "" if it has none.
   std::string children(uint32_t parent) const;
   // What lies at an address: "libgomp.so.1", "heap", "stack", "anonymous", "" if unknown.
   std::string owner(ProcessId id, uint64_t address) const;
@@ -60,7 +60,11 @@ class ProcessNames {
   void look_at(ProcessId id, Process& process, int hints_map);
 
   std::map<ProcessId, Process> processes_;
-  std::map<uint32_t, std::map<std::string, uint64_t>> children_;  // ended ones
+  uint64_t next_look_ = 0;  // of all, the first
+  struct Children {
+    uint64_t count = 0, lifetime = 0;
+  };
+  std::map<uint32_t, std::map<std::string, Children>> children_;  // ended ones, by parent and name
 };
 
 }  // namespace jobscope

@@ -89,7 +89,8 @@ void Session::Impl::take(const void* data, size_t size) {
       const ThreadRecord ended = thread_record(data, knowledge.cpus, true);
       name_process(ended.head);
       if (ended.head.pid == ended.head.tid) {
-        knowledge.processes.child(ended.head.ppid, ended.head.name);
+        knowledge.processes.child(ended.head.ppid, ended.head.name,
+                                  ended.head.since - ended.head.start);
         if (awaited.contains(ended.head.pid)) last_ends.insert(ended.head.pid);
       }
       knowledge.waits.add_ended(ended.head);

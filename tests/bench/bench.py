@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""What jobscope costs a job, beside other tools. Prints one table in Markdown.
+
+Step times of both LeNets, bare and under each tool, in turns: bare, tool, bare, tool … The figure is
+the median step of a run over that of the bare run beside it; the interval is a bootstrap over pairs.
+Nanoseconds per switch come from the kernel's own count of BPF run time (kernel.bpf_stats_enabled),
+less what an empty program is charged in the same run.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+FRAMEWORKS = {"mindspore": "lenet_mindspore.py", "pytorch": "lenet_pytorch.py"}
+
+
+def note(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def python_of(name):
+    return subprocess.run([TOP / "scripts/python_env.sh", name], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout.strip()
+
+
+def py_spy():
+    """The py-spy of a small environment of its own; None if it cannot be had."""
+    cache = Path(os.environ.get("JOBSCOPE_CACHE", Path.home() / ".cache/jobscope"))
+    program = cache / "py-spy/bin/py-spy"
+    if not program.exists():
+        commands = [["/usr/bin/python3", "-m", "venv", cache / "py-spy"],
+                    [cache / "py-spy/bin/pip", "install", "-q", "py-spy==0.4.1"]]
+        for command in commands:
+            if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+                return None
+    return program
+
+
+class Job:
+    """A LeNet that logs the time of each step."""
+
+    def __init__(self, name, steps, scratch):
+        self.python = python_of(name)
+        self.log = scratch / f"{name}.steps"
+        data = scratch / "digits"
+        subprocess.run([self.python, TOP / "examples/digits.py", data], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.command = [self.python, TOP / "examples" / FRAMEWORKS[name], "--data", data,
+                        "--steps", str(steps), "--epochs", "1000", "--step-log", self.log]
+
+    def median_step(self, prefix=()):
+        """Median step in ms of one run under `prefix`; the first ones, which compile, left out."""
+        self.log.unlink(missing_ok=True)
+        subprocess.run([*map(str, prefix), *map(str, self.command)], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        steps = [float(line) for line in self.log.read_text().split()]
+        return statistics.median(steps[len(steps) // 5:])
+
+
+def interval(ratios):
+    """95 % bootstrap interval of the median ratio."""
+    rng = random.Random(1)
+    medians = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(5000))
+    return medians[125], medians[-126]
+
+
+def compare(job, prefix, rounds):
+    """Ratios under `prefix` to bare, a pair a round; which of the two comes first alternates."""
+    ratios = []
+    for index in range(rounds):
+        if index % 2:
+            with_tool = job.median_step(prefix)
+            bare = job.median_step()
+        else:
+            bare = job.median_step()
+            with_tool = job.median_step(prefix)
+        ratios.append(with_tool / bare)
+    return ratios
+
+
+def percent(ratios):
+    low, high = interval(ratios)
+    return (f"{100 * (statistics.median(ratios) - 1):+.1f} % "
+            f"({100 * (low - 1):+.1f} … {100 * (high - 1):+.1f})")
+
+
+def programs():
+    """Run time and runs of the BPF programs by name."""
+    out = subprocess.run(["bpftool", "--json", "prog", "show"], check=True, stdout=subprocess.PIPE)
+    return {p["name"]: (p.get("run_time_ns", 0), p.get("run_cnt", 0))
+            for p in json.loads(out.stdout) if p.get("name")}
+
+
+def per_switch(build, watched):
+    """ns per run of on_switch and of an empty program while two processes switch."""
+    jobscope, switches = build / "jobscope", [build / "switches", "200000"]
+    pins = Path("/sys/fs/bpf/jobscope-bench")
+    if not os.path.ismount("/sys/fs/bpf"):
+        subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
+    subprocess.run(["rm", "-rf", pins])
+    subprocess.run(["bpftool", "prog", "loadall", build / "nop.bpf.o", pins, "autoattach"],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    switch_off = subprocess.run(["sysctl", "-n", "kernel.bpf_stats_enabled"], check=True,
+                                stdout=subprocess.PIPE, text=True).stdout.strip()
+    subprocess.run(["sysctl", "-qw", "kernel.bpf_stats_enabled=1"], check=True)
+    try:
+        target = [*switches] if watched else ["sleep", "30"]
+        watcher = subprocess.Popen([jobscope, "run", "--report", "/dev/null", "--", *map(str, target)],
+                                   stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while "on_switch" not in programs() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        before = programs()
+        if not watched:
+            subprocess.run([*map(str, switches)], check=True)
+        else:
+            time.sleep(0.5)
+        after = programs()
+        watcher.terminate()
+        watcher.wait()
+    finally:
+        subprocess.run(["sysctl", "-qw", f"kernel.bpf_stats_enabled={switch_off}"])
+        subprocess.run(["rm", "-rf", pins])
+    cost = {}
+    for name in ("on_switch", "nop"):
+        ns, runs = (after[name][i] - before[name][i] for i in (0, 1))
+        cost[name] = ns / max(runs, 1)
+    return cost["on_switch"] - cost["nop"], cost["nop"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--frameworks", nargs="*", default=list(FRAMEWORKS))
+    parser.add_argument("--quick", action="store_true", help="jobscope only, three rounds")
+    options = parser.parse_args()
+    rounds = 3 if options.quick else options.rounds
+    rows = []
+    for watched, who, aim in ((True, "the job's threads", 100), (False, "others", 25)):
+        costs = [per_switch(options.build, watched) for _ in range(5)]
+        net = statistics.median(cost for cost, _ in costs)
+        floor = statistics.median(floor for _, floor in costs)
+        rows.append((f"ns per switch, {who}", f"{net:.0f} (aim {aim}; an empty program: {floor:.0f})"))
+        note(f"{rows[-1][0]}: {rows[-1][1]}")
+
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        report = scratch / "report.json"
+        watch = [options.build / "jobscope", "run", "--report", "/dev/null", "--json", report, "--"]
+        spy = None if options.quick else py_spy()
+        for name in options.frameworks:
+            steps = options.steps if name == "mindspore" else options.steps * 10
+            job = Job(name, steps, scratch)
+            job.median_step()
+            ratios = compare(job, watch, rounds)
+            own, used = json.loads(report.read_text())["self"], json.loads(report.read_text())["job"]
+            rows.append((f"LeNet, {name}: step time under `jobscope run`", percent(ratios)))
+            note(f"{rows[-1][0]}: {rows[-1][1]}")
+            direct = own["cpu_ns"] + (own["bpf_ns"] or 0)
+            rows.append((f"LeNet, {name}: CPU of jobscope, of the job's",
+                         f"{100 * direct / used['cpu_ns']:.2f} % (BPF "
+                         f"{100 * (own['bpf_ns'] or 0) / used['cpu_ns']:.2f} %, start included)"))
+            note(f"{rows[-1][0]}: {rows[-1][1]}")
+            if options.quick:
+                continue
+            others = {"strace -f -c": ["strace", "-f", "-c", "-o", "/dev/null"]}
+            if spy:
+                others["py-spy record"] = [spy, "record", "-o", scratch / "spy.svg", "--"]
+            for tool, prefix in others.items():
+                ratios = compare(job, prefix, 3)
+                rows.append((f"LeNet, {name}: step time under `{tool}`", percent(ratios)))
+                note(f"{rows[-1][0]}: {rows[-1][1]}")
+    print("| what | figure |\n|---|---|")
+    for what, figure in rows:
+        print(f"| {what} | {figure} |")
+
+
+if __name__ == "__main__":
+    main()
