@@ -14,7 +14,7 @@
 #define BIO_CHAIN 4 /* bios of a request that are asked whose they are */
 
 /* The owner of a request is known by its bio: kernels without block_io_start. */
-const volatile bool by_bio = false;
+const volatile __u8 by_bio = 0;
 /* RQF_FLUSH_SEQ: data and flushes of one request are under way, its real end comes without it. */
 const volatile __u32 flush_sequence = 1 << 4;
 
@@ -45,10 +45,20 @@ static __always_inline bool find_owner(struct owner *owner) {
   return true;
 }
 
-static __always_inline struct gendisk *disk_of(struct request *rq) {
+static __always_inline u32 device_of(struct request *rq) {
   struct request___before_5_17 *old = (void *)rq;
-  if (bpf_core_field_exists(old->rq_disk)) return BPF_CORE_READ(old, rq_disk);
-  return BPF_CORE_READ(rq, q, disk);
+  if (bpf_core_field_exists(old->rq_disk))
+    return BPF_CORE_READ(old, rq_disk, major) << 20 | BPF_CORE_READ(old, rq_disk, first_minor);
+  struct gendisk *disk = rq->q->disk;
+  return disk->major << 20 | disk->first_minor;
+}
+
+static __always_inline void read_name(struct block_use *use, struct request *rq) {
+  struct request___before_5_17 *old = (void *)rq;
+  if (bpf_core_field_exists(old->rq_disk))
+    BPF_CORE_READ_STR_INTO(&use->name, old, rq_disk, disk_name);
+  else
+    BPF_CORE_READ_STR_INTO(&use->name, rq, q, disk, disk_name);
 }
 
 static __always_inline u16 operation_of(struct request *rq) {
@@ -64,7 +74,7 @@ static __always_inline struct block_use *use_of(const struct block_key *key, str
   bpf_map_update_elem(&block_uses, key, &none, BPF_NOEXIST);
   use = bpf_map_lookup_elem(&block_uses, key);
   if (use)
-    bpf_probe_read_kernel_str(use->name, sizeof(use->name), disk_of(rq)->disk_name);
+    read_name(use, rq);
   else
     count_loss(LOST_REQUESTS);
   return use;
@@ -72,14 +82,12 @@ static __always_inline struct block_use *use_of(const struct block_key *key, str
 
 static __always_inline void start_request(struct request *rq, const struct owner *owner) {
   if ((rq->cmd_flags & REQ_OP_MASK) >= REQ_OP_PASSTHROUGH) return;
-  struct gendisk *disk = disk_of(rq);
-  if (!disk) return;
   struct open_request r = {};
   r.start = owner->start;
   r.key.job = owner->job;
   r.key.charged = owner->charged;
   r.key.operation = operation_of(rq);
-  r.key.device = (u32)BPF_CORE_READ(disk, major) << 20 | (u32)BPF_CORE_READ(disk, first_minor);
+  r.key.device = device_of(rq);
   u64 id = (u64)rq;
   if (bpf_map_update_elem(&open_requests, &id, &r, BPF_NOEXIST) == 0) return;
   count_loss(LOST_REQUESTS);

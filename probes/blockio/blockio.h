@@ -4,6 +4,8 @@
 
 #include "bpf/thread.h"
 
+/* NOLINTBEGIN(readability-identifier-naming): names of C, for the kernel side too */
+
 /* As the kernel's own statistics sort them: what is not a read, flush or discard is a write. */
 enum block_operation {
   BLOCK_READ,
@@ -33,3 +35,5 @@ struct block_use {
   struct histogram device_time; /* µs */
   char name[DISK_NAME_BYTES];   /* of the disk; only in the copy of the CPU that met it first */
 };
+
+/* NOLINTEND(readability-identifier-naming) */

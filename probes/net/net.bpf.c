@@ -18,7 +18,7 @@
 #define MSG_ERRQUEUE 0x2000 /* gives back what was sent */
 
 /* Sockets are marked with their job, so that what the kernel sends again later finds it. */
-const volatile bool mark_sockets = true;
+const volatile __u8 mark_sockets = 1;
 
 struct mark {
   u32 job;

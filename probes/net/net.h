@@ -4,6 +4,8 @@
 
 #include "bpf/thread.h"
 
+/* NOLINTBEGIN(readability-identifier-naming): names of C, for the kernel side too */
+
 enum peer_class {
   PEER_UNIX,
   PEER_LOOPBACK,
@@ -30,3 +32,5 @@ struct peer_use {
   __u64 bytes_out;
   __u64 retransmits; /* TCP segments */
 };
+
+/* NOLINTEND(readability-identifier-naming) */

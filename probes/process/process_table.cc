@@ -139,6 +139,7 @@ void ProcessTable::fold_oldest(uint64_t clock_offset) {
     if (is_new) {
       sum->second.pid = 0;
       sum->second.argv.clear();
+      sum->second.argv_truncated = false;
       sum->second.exit_code.reset();
       sum->second.signal.reset();
       sum->second.killed_by.reset();

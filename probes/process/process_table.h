@@ -17,7 +17,8 @@ std::vector<std::string> split_argv(std::string_view bytes);
 
 class ProcessTable {
  public:
-  static constexpr size_t kMaxEnded = 50'000;  // later ones are kept as sums by name
+  // Of more, those with the least pids are kept as sums by name.
+  static constexpr size_t kMaxEnded = 50'000;
 
   void thread(const ThreadRecord& record);
   void exec(const exec_event& event, std::string_view argv);
@@ -39,7 +40,6 @@ class ProcessTable {
     uint64_t cpu = 0;                                       // of ended threads
     std::map<std::pair<uint32_t, uint64_t>, uint64_t> living;  // by tid and start: CPU so far
     uint64_t first = 0, last = 0;                           // scheduler's clock: start, end so far
-    uint64_t at_end = 0;                                    // CLOCK_MONOTONIC
     process_event event{};
   };
   ProcessUse use_of(const ProcessId& id, const Process& process, uint64_t clock_offset) const;

@@ -18,7 +18,7 @@ void add_running(thread& t, std::map<uint32_t, uint64_t>& cores) {
   switch (t.state) {
     case THREAD_ON_CPU:
       t.parts[REASON_CPU_USER] += held;
-      if (held) cores[t.cpu] += held;
+      if (held && t.cpu != ~uint32_t{0}) cores[t.cpu] += held;  // ~0: adopted while it ran
       break;
     default:
       t.parts[REASON_RUNQUEUE] += queued;

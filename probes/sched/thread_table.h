@@ -19,7 +19,7 @@ struct CpuSplit {
 CpuSplit split_cpu(uint64_t cpu, uint64_t utime, uint64_t stime, double share);
 
 // All threads of the job: the living as of the last look, and the ended. Of very many ended ones
-// the later are kept as sums by process name and thread name.
+// the later are kept as sums by thread name.
 class ThreadTable {
  public:
   static constexpr size_t kMaxEnded = 50'000;

@@ -18,14 +18,15 @@ struct Hierarchies {
   fs::path cpu, memory, unified;  // mount points, empty if not mounted
 };
 
-Hierarchies find_hierarchies() {
+Hierarchies find_hierarchies(const CgroupSources& sources) {
   Hierarchies found;
-  std::ifstream mounts("/proc/self/mounts");
+  std::ifstream mounts(sources.proc + "/self/mounts");
   std::string line;
   while (std::getline(mounts, line)) {
     std::istringstream fields(line);
     std::string device, point, type, options;
     fields >> device >> point >> type >> options;
+    point.insert(0, sources.root);
     if (type == "cgroup2" && found.unified.empty()) found.unified = point;
     if (type != "cgroup") continue;
     std::istringstream list(options);
@@ -38,8 +39,9 @@ Hierarchies find_hierarchies() {
 }
 
 // The process's path in the hierarchy with `controller` ("" for the unified one).
-std::optional<std::string> path_in(uint32_t pid, const std::string& controller) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/cgroup");
+std::optional<std::string> path_in(const CgroupSources& sources, uint32_t pid,
+                                   const std::string& controller) {
+  std::ifstream file(sources.proc + "/" + std::to_string(pid) + "/cgroup");
   std::string line;
   while (std::getline(file, line)) {  // "4:cpu,cpuacct:/path"
     const size_t first = line.find(':');
@@ -101,7 +103,8 @@ std::optional<double> cpu_limit_v2(const fs::path& group) {
 // Calls f for the group's directory and each one above it, up to the mount point.
 template <class F>
 void upwards(const fs::path& mount, const std::string& path, F f) {
-  fs::path group = mount / fs::path(path).relative_path();
+  fs::path group = mount;
+  if (path != "/") group /= fs::path(path).relative_path();  // an empty one would add a "/"
   for (;;) {
     f(group);
     if (group == mount || !group.has_relative_path() || group.string().size() < mount.string().size())
@@ -116,10 +119,12 @@ void add_throttled(CgroupLedger& ledger, std::optional<uint64_t> ns) {
 
 }  // namespace
 
-std::string memory_cgroup_path(uint64_t id) {
-  const Hierarchies mounts = find_hierarchies();
+std::string memory_cgroup_path(uint64_t id, const CgroupSources& sources) {
+  const Hierarchies mounts = find_hierarchies(sources);
   const fs::path root = mounts.memory.empty() ? mounts.unified : mounts.memory;
   if (root.empty()) return {};
+  struct stat info {};
+  if (::stat(root.c_str(), &info) == 0 && info.st_ino == id) return "/";  // of a container
   std::error_code error;
   int left = kMaxDirectories;
   for (fs::recursive_directory_iterator at(root, fs::directory_options::skip_permission_denied,
@@ -127,7 +132,6 @@ std::string memory_cgroup_path(uint64_t id) {
        !error && at != fs::recursive_directory_iterator() && left > 0; at.increment(error)) {
     if (!at->is_directory(error)) continue;
     --left;
-    struct stat info {};
     if (::stat(at->path().c_str(), &info) == 0 && info.st_ino == id)
       return "/" + at->path().lexically_relative(root).string();
   }
@@ -139,18 +143,18 @@ std::string CgroupPlace::path() const {
   return cpu.value_or(unified.value_or(memory.value_or("")));
 }
 
-std::optional<CgroupPlace> cgroup_of(uint32_t pid) {
-  const Hierarchies mounts = find_hierarchies();
+std::optional<CgroupPlace> cgroup_of(uint32_t pid, const CgroupSources& sources) {
+  const Hierarchies mounts = find_hierarchies(sources);
   CgroupPlace place;
-  if (!mounts.unified.empty()) place.unified = path_in(pid, "");
-  if (!mounts.cpu.empty()) place.cpu = path_in(pid, "cpu");
-  if (!mounts.memory.empty()) place.memory = path_in(pid, "memory");
+  if (!mounts.unified.empty()) place.unified = path_in(sources, pid, "");
+  if (!mounts.cpu.empty()) place.cpu = path_in(sources, pid, "cpu");
+  if (!mounts.memory.empty()) place.memory = path_in(sources, pid, "memory");
   if (!place.unified && !place.cpu && !place.memory) return std::nullopt;
   return place;
 }
 
-CgroupLedger read_cgroup(const CgroupPlace& place) {
-  const Hierarchies mounts = find_hierarchies();
+CgroupLedger read_cgroup(const CgroupPlace& place, const CgroupSources& sources) {
+  const Hierarchies mounts = find_hierarchies(sources);
   CgroupLedger ledger;
   if (place.unified) {
     upwards(mounts.unified, *place.unified, [&](const fs::path& group) {

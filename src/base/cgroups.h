@@ -7,9 +7,15 @@
 
 namespace jobscope {
 
+// What the functions below look at.
+struct CgroupSources {
+  std::string proc = "/proc";
+  std::string root;  // where the mount points that `proc` tells lie: "" is "/"
+};
+
 // Path of the directory of a cgroup of the memory controller (or of the unified hierarchy) by its
 // id, which is its inode number; "" if there is none (any more). Walks the hierarchy: for rare use.
-std::string memory_cgroup_path(uint64_t id);
+std::string memory_cgroup_path(uint64_t id, const CgroupSources& sources = {});
 
 // Where a process is in each hierarchy; a path is empty if that hierarchy is not mounted.
 struct CgroupPlace {
@@ -19,7 +25,7 @@ struct CgroupPlace {
   std::string path() const;
 };
 // Empty if the process is gone.
-std::optional<CgroupPlace> cgroup_of(uint32_t pid);
+std::optional<CgroupPlace> cgroup_of(uint32_t pid, const CgroupSources& sources = {});
 
 // What the CPU and memory controllers say. An empty value: no limit, or not told.
 struct CgroupLedger {
@@ -27,6 +33,6 @@ struct CgroupLedger {
   std::optional<double> cpu_limit;       // CPUs: the least of the group's and those above it
   std::optional<uint64_t> memory_limit;  // bytes: the same
 };
-CgroupLedger read_cgroup(const CgroupPlace& place);
+CgroupLedger read_cgroup(const CgroupPlace& place, const CgroupSources& sources = {});
 
 }  // namespace jobscope

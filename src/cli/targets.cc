@@ -21,10 +21,10 @@ struct Process {
 };
 
 // All processes of /proc but ourselves.
-std::vector<Process> all_processes() {
+std::vector<Process> all_processes(const std::string& proc) {
   std::vector<Process> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+  for (const auto& entry : fs::directory_iterator(proc, error)) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::ifstream stat(entry.path() / "stat");
@@ -60,8 +60,8 @@ std::vector<uint32_t> with_descendants(const std::set<uint32_t>& roots,
 
 // True if one of the process's cgroup paths passes `test`.
 template <class F>
-bool in_cgroup(uint32_t pid, F test) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/cgroup");
+bool in_cgroup(const std::string& proc, uint32_t pid, F test) {
+  std::ifstream file(proc + "/" + std::to_string(pid) + "/cgroup");
   std::string line;
   while (std::getline(file, line)) {
     const size_t colon = line.find(':', line.find(':') + 1);
@@ -71,12 +71,11 @@ bool in_cgroup(uint32_t pid, F test) {
 }
 
 // "/sys/fs/cgroup/memory/a/b" or "a/b" → "/a/b".
-std::string normal_cgroup(std::string path) {
-  constexpr std::string_view kMount = "/sys/fs/cgroup";
-  if (path.starts_with(kMount)) {
-    path.erase(0, kMount.size());
+std::string normal_cgroup(std::string path, const std::string& mount) {
+  if (path.starts_with(mount)) {
+    path.erase(0, mount.size());
     const size_t second = path.find('/', 1);
-    if (!fs::exists("/sys/fs/cgroup/cgroup.controllers"))  // v1: a folder for each controller
+    if (!fs::exists(mount + "/cgroup.controllers"))  // v1: a folder for each controller
       path = second == std::string::npos ? "/" : path.substr(second);
   }
   if (!path.starts_with('/')) path.insert(0, "/");
@@ -90,8 +89,8 @@ bool is_or_below(const std::string& path, const std::string& group) {
 
 }  // namespace
 
-Result<std::vector<uint32_t>> find_processes(const Target& target) {
-  const std::vector<Process> processes = all_processes();
+Result<std::vector<uint32_t>> find_processes(const Target& target, const TargetSources& sources) {
+  const std::vector<Process> processes = all_processes(sources.proc);
   std::set<uint32_t> roots;
   std::string what;
   if (target.pid) {
@@ -104,14 +103,15 @@ Result<std::vector<uint32_t>> find_processes(const Target& target) {
       if (process.comm == target.comm.substr(0, 15)) roots.insert(process.pid);
   } else if (!target.cgroup.empty()) {
     what = fmt::format("process in the control group '{}'", target.cgroup);
-    const std::string group = normal_cgroup(target.cgroup);
+    const std::string group = normal_cgroup(target.cgroup, sources.cgroups);
     for (const Process& process : processes)
-      if (in_cgroup(process.pid, [&](const std::string& path) { return is_or_below(path, group); }))
+      if (in_cgroup(sources.proc, process.pid,
+                    [&](const std::string& path) { return is_or_below(path, group); }))
         roots.insert(process.pid);
   } else {
     what = fmt::format("process of a container '{}'", target.container);
     for (const Process& process : processes)
-      if (in_cgroup(process.pid, [&](const std::string& path) {
+      if (in_cgroup(sources.proc, process.pid, [&](const std::string& path) {
             return path.find(target.container) != std::string::npos;
           }))
         roots.insert(process.pid);
@@ -120,11 +120,15 @@ Result<std::vector<uint32_t>> find_processes(const Target& target) {
   return with_descendants(roots, processes);
 }
 
-std::string target_name(const Target& target, const std::vector<uint32_t>& pids) {
+std::string target_name(const Target& target, const std::vector<uint32_t>& pids,
+                        const TargetSources& sources) {
   if (!target.comm.empty()) return target.comm;
-  if (!target.cgroup.empty()) return fs::path(target.cgroup).filename();
+  if (!target.cgroup.empty()) {
+    const std::string group = normal_cgroup(target.cgroup, sources.cgroups);
+    return group == "/" ? group : group.substr(group.rfind('/') + 1);
+  }
   if (!target.container.empty()) return target.container.substr(0, 12);
-  std::ifstream comm("/proc/" + std::to_string(pids.front()) + "/comm");
+  std::ifstream comm(sources.proc + "/" + std::to_string(pids.front()) + "/comm");
   std::string name;
   std::getline(comm, name);
   return name.empty() ? fmt::format("pid {}", target.pid) : name;

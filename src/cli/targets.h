@@ -17,9 +17,17 @@ struct Target {
   std::string comm;       // name of processes; each with all below it
 };
 
+// What the functions below look at.
+struct TargetSources {
+  std::string proc = "/proc";
+  std::string cgroups = "/sys/fs/cgroup";
+};
+
 // The processes, now. An error if there are none; its hint says why that may be.
-Result<std::vector<uint32_t>> find_processes(const Target& target);
+Result<std::vector<uint32_t>> find_processes(const Target& target,
+                                             const TargetSources& sources = {});
 // How a report calls the job.
-std::string target_name(const Target& target, const std::vector<uint32_t>& pids);
+std::string target_name(const Target& target, const std::vector<uint32_t>& pids,
+                        const TargetSources& sources = {});
 
 }  // namespace jobscope

@@ -76,7 +76,13 @@ Result<Results> Results::open(const WatchOptions& options, const Identity& owner
   if (!options.json.empty()) results.json_.emplace(TRY(OutputFile::create(options.json, owner)));
   if (!options.recording.empty()) {
     const ActingAs acting = TRY(ActingAs::take(owner));
-    results.recording_.emplace(TRY(Recording::create(options.recording)));
+    auto recording = Recording::create(options.recording);
+    if (recording)
+      results.recording_.emplace(std::move(*recording));
+    else if (recording.error().code == ENOSPC || recording.error().code == EDQUOT)
+      results.recording_error_ = recording.error();
+    else
+      return tl::unexpected(recording.error());
   }
   return results;
 }
@@ -105,7 +111,10 @@ void Results::finish(const Snapshot& snapshot) {
   if (json_)
     if (const Result<> done = write(*json_, json_report(snapshot, findings)); !done)
       print_error(done.error());
-  if (!recording_) return;
+  if (!recording_) {
+    if (recording_error_) print_error(recording_error_->context("there is no recording"));
+    return;
+  }
   // After a failed row the end may still find room, and it matters more.
   const auto acting = ActingAs::take(owner_);
   if (const Result<> done = recording_->finish(snapshot, findings); !done)

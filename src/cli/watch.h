@@ -28,7 +28,8 @@ struct WatchOptions {
 };
 void declare(CLI::App& app, WatchOptions& options);
 
-// Where the results go. Opened before the job starts, so that a wrong path is known then.
+// Where the results go. Opened before the job starts, so that a wrong path is known then. A full
+// disk is no reason not to start it: it is told at the end.
 class Results {
  public:
   static Result<Results> open(const WatchOptions& options, const Identity& owner);

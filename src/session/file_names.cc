@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <vector>
@@ -11,17 +12,27 @@
 namespace jobscope {
 namespace {
 
+// Octal escapes of mountinfo: "my\040data" → "my data".
+std::string unescape(std::string text) {
+  for (size_t at = 0; (at = text.find('\\', at)) != std::string::npos; ++at)
+    if (at + 3 < text.size()) {
+      const long code = std::strtol(text.substr(at + 1, 3).c_str(), nullptr, 8);
+      text.replace(at, 4, 1, static_cast<char>(code));
+    }
+  return text;
+}
+
 // Where the file system of a device is mounted here: "" for the root, "/data". Its paths in the
 // kernel begin at its own root.
-std::string mount_point(uint32_t device) {
+std::string mount_point(const std::string& mounts_file, uint32_t device) {
   const std::string wanted = fmt::format("{}:{}", device >> 20, device & 0xFFFFF);
-  std::ifstream mounts("/proc/self/mountinfo");
+  std::ifstream mounts(mounts_file);
   std::string line;
   while (std::getline(mounts, line)) {
     std::istringstream fields(line);
     std::string id, parent, numbers, root, point;
     fields >> id >> parent >> numbers >> root >> point;
-    if (numbers == wanted && root == "/") return point == "/" ? "" : point;
+    if (numbers == wanted && root == "/") return point == "/" ? "" : unescape(point);
   }
   return {};
 }
@@ -47,10 +58,11 @@ std::string join_reversed(std::string_view names) {
 
 void FileNames::add(const file_name_head& head, std::string_view names) {
   std::string path = join_reversed(names);
+  if (head.partial && path.empty()) return;
   if (head.partial)
     path = "…" + path;
   else if (head.in_file_system)
-    path = mount_point(head.key.device) + path;
+    path = mount_point(mounts_, head.key.device) + path;
   if (!path.empty()) paths_[{head.key.inode, head.key.device}] = std::move(path);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "bpf/thread.h"
 
@@ -12,6 +13,9 @@ namespace jobscope {
 
 class FileNames {
  public:
+  FileNames() = default;
+  // `mounts`: a file like /proc/self/mountinfo.
+  explicit FileNames(std::string mounts) : mounts_(std::move(mounts)) {}
   // Takes an EVENT_FILE_NAME record.
   void add(const file_name_head& head, std::string_view names);
   // "/data/train.bin"; "…/a/b" if only its end is known; "" if nothing is.
@@ -29,6 +33,7 @@ class FileNames {
   struct IdHash {
     size_t operator()(const Id& id) const { return id.inode * 0x9E3779B97F4A7C15ull ^ id.device; }
   };
+  std::string mounts_ = "/proc/self/mountinfo";
   std::unordered_map<Id, std::string, IdHash> paths_;
 };
 

@@ -174,8 +174,10 @@ std::string ProcessNames::children(uint32_t parent) const {
 
 std::string ProcessNames::owner(ProcessId id, uint64_t address) const {
   const auto found = processes_.find(id);
-  if (found == processes_.end()) return {};
-  const std::vector<Mapping>& mappings = found->second.mappings;
+  return found == processes_.end() ? std::string() : owner_of(found->second.mappings, address);
+}
+
+std::string owner_of(const std::vector<Mapping>& mappings, uint64_t address) {
   auto after = std::upper_bound(mappings.begin(), mappings.end(), address,
                                 [](uint64_t a, const Mapping& m) { return a < m.start; });
   if (after == mappings.begin()) return {};

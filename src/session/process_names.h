@@ -25,6 +25,8 @@ struct Mapping {
   std::string path;  // "/usr/lib/libc.so.6", "[heap]", "" for anonymous memory
 };
 std::vector<Mapping> parse_maps(const std::string& text);
+// What lies at an address: "libgomp.so.1", "heap", "stack", "anonymous memory", "" if nothing.
+std::string owner_of(const std::vector<Mapping>& mappings, uint64_t address);
 
 class ProcessNames {
  public:
@@ -46,7 +48,7 @@ class ProcessNames {
   std::string name_by_pid(uint32_t pid) const;
   // "true ×10000": those of the children of a process that lived longest in all; "" if it has none.
   std::string children(uint32_t parent) const;
-  // What lies at an address: "libgomp.so.1", "heap", "stack", "anonymous", "" if unknown.
+  // What lies at an address of a process, as owner_of; "" if unknown.
   std::string owner(ProcessId id, uint64_t address) const;
 
  private:

@@ -10,7 +10,7 @@ from harness import JOBSCOPE, PYTHON, Report, assert_identity, finish, start
 from machine import needs
 
 NOBODY = pwd.getpwnam("nobody")
-AS_NOBODY = ["setpriv", f"--reuid={NOBODY.pw_uid}", f"--regid={NOBODY.pw_gid}", "--clear-groups",
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY.pw_uid}", f"--regid={NOBODY.pw_gid}", "--init-groups",
              "--inh-caps=-all", "--ambient-caps=-all"]
 CAPABILITIES = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search"
 
@@ -41,7 +41,7 @@ def sudo():
     if not shutil.which("sudo"):
         pytest.skip("sudo is not installed")
     rules = ("mount -t tmpfs -o mode=755 tmpfs /etc/sudoers.d && cd /etc/sudoers.d && "
-             "echo 'nobody ALL=(ALL) NOPASSWD: ALL' >test && chmod 440 test && cd / && exec \"$@\"")
+             "echo 'nobody ALL=(ALL) NOPASSWD: ALL' >test && chmod 440 test && cd / && unset OLDPWD && exec \"$@\"")
     prefix = ["unshare", "--mount", "sh", "-c", rules, "sh"]
     needs(*prefix, *AS_NOBODY, "sudo", "-n", "true", why="sudo does not work here")
     return prefix

