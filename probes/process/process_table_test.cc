@@ -269,7 +269,9 @@ TEST(ProcessTable, very_many_ended_processes_are_summed_by_name) {
   table.exec(exec, "train\0"sv);
   table.exec(exec_of("living", kPid + kMany), ""sv);
   for (uint32_t i = 0; i < kMany; ++i) {
-    if (i == kMany - 1) EXPECT_EQ(written(table).size(), kMany);  // not yet too many
+    if (i == kMany - 1) {
+      EXPECT_EQ(written(table).size(), kMany);  // not yet too many
+    }
     process_event end = end_of(SIGKILL, kPid + i);
     end.maxrss = i == 3 ? 1000 : 10;
     table.end(end);

@@ -23,7 +23,9 @@ TEST_F(TracepointArguments, are_the_structs_pointed_to_and_plain_values) {
   EXPECT_EQ((*arguments)[0], "");
   EXPECT_EQ((*arguments)[1], "task_struct");
   EXPECT_EQ((*arguments)[2], "task_struct");
-  if (arguments->size() > 3) EXPECT_EQ((*arguments)[3], "");  // fa2c3254d7cf, 5.18
+  if (arguments->size() > 3) {  // fa2c3254d7cf, 5.18
+    EXPECT_EQ((*arguments)[3], "");
+  }
 }
 
 TEST_F(TracepointArguments, are_counted_without_the_tracepoints_own) {

@@ -136,7 +136,8 @@ void add_findings(const std::vector<Finding>& findings, Page& page) {
                    fmt::format("{}. ", ++number));
     page.paragraph(finding.text, 5);
     std::vector<std::string> evidence;
-    for (const auto& [what, value] : finding.evidence) evidence.push_back(fmt::format("{}: {}", what, value));
+    for (const auto& [what, value] : finding.evidence)
+      evidence.push_back(fmt::format("{}: {}", what, value));
     page.list(evidence, 5, Colour::dim);
     page.paragraph(finding.advice, 5, Colour::none, "→ ");
   }

@@ -41,14 +41,14 @@ def sudo():
     if not shutil.which("sudo"):
         pytest.skip("sudo is not installed")
     rules = ("mount -t tmpfs -o mode=755 tmpfs /etc/sudoers.d && cd /etc/sudoers.d && "
-             "echo 'nobody ALL=(ALL) NOPASSWD: ALL' >test && chmod 440 test && cd / && unset OLDPWD && exec \"$@\"")
+             "echo 'nobody ALL=(ALL) NOPASSWD: ALL' >test && chmod 440 test && cd / && unset OLDPWD PWD && exec \"$@\"")
     prefix = ["unshare", "--mount", "sh", "-c", rules, "sh"]
     needs(*prefix, *AS_NOBODY, "sudo", "-n", "true", why="sudo does not work here")
     return prefix
 
 
 CALLERS_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "USER": "nobody",
-                       "LANG": "C.UTF-8", "MARK": "of the caller", "PYTHONPATH": "/nonexistent",
+                       "LANG": "C.UTF-8", "TERM": "dumb", "MARK": "of the caller", "PYTHONPATH": "/nonexistent",
                        "LD_LIBRARY_PATH": "/nonexistent"}
 
 
