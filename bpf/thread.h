@@ -90,7 +90,8 @@ struct thread {
   __u8 has_quota;
   __u8 attached; /* was running when the watch began */
   __u8 oldest_named; /* index of the one to give up next */
-  __u8 pad1[3];
+  __u8 yielded; /* left its CPU by sched_yield */
+  __u8 pad1[2];
   __u32 cpu;
   __u32 node;
   __u32 job;
@@ -105,6 +106,7 @@ struct thread {
   __u32 killer_pid; /* on leaders: who sent the last deadly signal, 0: the kernel */
   __u32 killer_signal;
   char killer[16];
+  __u64 yield_queued; /* of REASON_RUNQUEUE: after a sched_yield, so of its own will */
   __u32 migrations, node_moves, yields, samples, yield_samples;
   __u32 pad;
   /* Filled in when the record is sent or dumped, from the task. */

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <map>
 #include <memory>
+#include <string_view>
 
 #include "probes/blockio/block_table.h"
 #include "probes/blockio/hooks.h"
@@ -26,11 +26,11 @@ void add(histogram& h, uint32_t slot, uint64_t value) {
   if (value > h.max) h.max = value;
 }
 
-block_use one_request(const char* name, uint64_t bytes) {
+block_use one_request(std::string_view name, uint64_t bytes) {
   block_use use{};
   use.count = 1;
   use.bytes = bytes;
-  std::strncpy(use.name, name, sizeof(use.name));
+  name.copy(use.name, sizeof(use.name));
   return use;
 }
 

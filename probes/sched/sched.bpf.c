@@ -171,7 +171,8 @@ static __always_inline void leave(struct thread *t, struct task_struct *task, bo
     t->reason = REASON_RUNQUEUE;
     if (!preempt) {
       struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-      if (REGS_SYSCALL(regs) == __NR_sched_yield) t->yields += 1;
+      t->yielded = REGS_SYSCALL(regs) == __NR_sched_yield;
+      t->yields += t->yielded;
     }
     return;
   }
@@ -207,6 +208,8 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
     t->parts[REASON_THROTTLED] += throttled;
   }
   t->parts[REASON_RUNQUEUE] += queued - throttled;
+  if (t->yielded) t->yield_queued += queued - throttled;
+  t->yielded = 0;
   if (t->state == THREAD_BLOCKED) charge_wait(t, away - queued);
   t->since = now;
   t->state = THREAD_ON_CPU;

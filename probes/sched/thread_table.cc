@@ -39,6 +39,7 @@ void add_ended(thread& to, const thread& from) {
   to.migrations += from.migrations;
   to.node_moves += from.node_moves;
   to.yields += from.yields;
+  to.yield_queued += from.yield_queued;
   to.samples += from.samples;
   to.yield_samples += from.yield_samples;
 }
@@ -120,6 +121,7 @@ void ThreadTable::write(uint64_t clock_offset, const ProcessNames& names,
     use.voluntary = t.voluntary;
     use.involuntary = t.involuntary;
     use.yields = t.yields;
+    use.yield_wait = t.yield_queued;
     use.samples = t.samples;
     use.yield_samples = t.yield_samples;
     use.minor_faults = t.minor_faults;

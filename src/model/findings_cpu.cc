@@ -114,8 +114,12 @@ Found throttled(const View& view) {
 // The main thread waited for a CPU for 5 % of its time, or all threads together for 20 % of the
 // time they were ready to run.
 Found lost_cpu(const View& view) {
-  const Nanoseconds main = view.of_main(Reason::runqueue);
-  const Nanoseconds all = part(view.totals.parts, Reason::runqueue);
+  // A thread that yields goes to the run queue of its own will: that is yield_spin's.
+  const Nanoseconds of_own_will = view.focus.main ? view.focus.main->yield_wait : 0;
+  const Nanoseconds queued = view.of_main(Reason::runqueue);
+  const Nanoseconds main = queued - std::min(queued, of_own_will);
+  const Nanoseconds all_queued = part(view.totals.parts, Reason::runqueue);
+  const Nanoseconds all = all_queued - std::min(all_queued, view.totals.yield_wait);
   const Nanoseconds ready = view.totals.cpu + all;
   const bool by_main = view.matters(main, 0.05);
   if (!by_main && (all < kLeast || share_of(all, ready) < 0.2)) return {};
@@ -137,13 +141,33 @@ Found lost_cpu(const View& view) {
   if (view.snapshot.runqueue.count() > 0)
     finding.evidence.emplace_back("99 % of the waits below",
                                   human_micros(view.snapshot.runqueue.quantile(0.99)));
-  // A thread that yields goes to the run queue of its own will.
-  if (by_main && view.focus.main->yields >= 1000) {
-    finding.text += fmt::format(" It also gave the CPU away itself: {} times, by sched_yield.",
-                                human_count(view.focus.main->yields));
-  }
   return finding;
 }
+
+namespace {
+
+// Time of the main thread that went into yielding: in the call, and in the queue for a CPU after it.
+Nanoseconds spin_of_main(const View& view) {
+  if (!view.focus.main) return 0;
+  const ThreadUse& main = *view.focus.main;
+  const double share = std::min(1.0, share_of(main.yield_samples, main.samples));
+  const Nanoseconds cpu = view.of_main(Reason::cpu_user) + view.of_main(Reason::cpu_system);
+  return main.yield_wait + whole_number(share * static_cast<double>(cpu));
+}
+
+// What the main thread's spinning is for: those that have the CPU meanwhile.
+std::string main_spins(const View& view, Nanoseconds spin) {
+  std::string who;
+  for (const auto& group : view.groups) {
+    if (group.main || share_of(group.cpu(), view.totals.cpu) < 0.1) continue;
+    who += (who.empty() ? "" : " and ") + group.label;
+  }
+  return fmt::format("The main thread spent {} spinning: it calls sched_yield until other threads "
+                     "are ready{}.",
+                     view.main_words(spin), who.empty() ? "" : " (busy meanwhile: " + who + ")");
+}
+
+}  // namespace
 
 // 5 % of the CPU samples (100 at least) lay in sched_yield. Without samples: 10,000 yields, 1,000
 // per CPU second, and the share is not known.
@@ -158,6 +182,9 @@ Found yield_spin(const View& view) {
     return {};
   Finding finding{"yield_spin", kUnknown, kCpuTime, {}, {}, {}};
   if (sampled) finding.share = share;
+  const Nanoseconds main_spin = spin_of_main(view);
+  const bool by_main = view.matters(main_spin, 0.1);
+  if (by_main) finding = about_main(view, "yield_spin", main_spin);
   std::vector<std::pair<uint64_t, const ThreadGroup*>> spinners;
   uint64_t all = 0;
   for (const auto& group : view.groups) {
@@ -182,6 +209,7 @@ Found yield_spin(const View& view) {
                 "Threads without work call sched_yield over and over, {} times. Most of "
                 "them: {}.",
                 human_count(totals.yields), who);
+  if (by_main) finding.text = main_spins(view, main_spin) + " " + finding.text;
   finding.evidence = {{"times a CPU was given up by sched_yield", human_count(totals.yields)}};
   finding.evidence.emplace_back("CPU samples in sched_yield",
                                 sampled ? fmt::format("{} of {}", human_count(totals.yield_samples),
@@ -190,7 +218,7 @@ Found yield_spin(const View& view) {
   finding.advice =
       view.mindspore()
           ? "MindSpore's pools spin before they sleep: try fewer threads, "
-            "mindspore.runtime.dispatch_threads_num(N), and compare with `jobscope diff`."
+            "mindspore.runtime.dispatch_threads_num(N), and compare."
           : "Fewer threads in that pool spin less; or let them sleep, for OpenMP with "
             "OMP_WAIT_POLICY=passive.";
   return finding;

@@ -277,6 +277,7 @@ JobTotals totals_of(const Snapshot& snapshot) {
     totals.samples += thread.samples;
     totals.yield_samples += thread.yield_samples;
     totals.yields += thread.yields;
+    totals.yield_wait += thread.yield_wait;
     totals.minor_faults += thread.minor_faults;
     totals.major_faults += thread.major_faults;
   }

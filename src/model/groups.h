@@ -74,6 +74,7 @@ struct JobTotals {
   uint64_t threads = 0, processes = 0;
   uint64_t migrations = 0, node_moves = 0, voluntary = 0, involuntary = 0;
   uint64_t samples = 0, yield_samples = 0, yields = 0;
+  Nanoseconds yield_wait = 0;
   uint64_t minor_faults = 0, major_faults = 0;
 };
 JobTotals totals_of(const Snapshot& snapshot);

@@ -48,6 +48,7 @@ struct ThreadUse {
   uint64_t migrations = 0, node_moves = 0;
   uint64_t voluntary = 0, involuntary = 0;  // context switches, the kernel's own counts
   uint64_t yields = 0;             // times it left a CPU by sched_yield
+  Nanoseconds yield_wait = 0;      // of runqueue: after a sched_yield, so of its own will
   uint64_t samples = 0, yield_samples = 0;  // CPU samples, and those of them inside sched_yield
   uint64_t minor_faults = 0, major_faults = 0;
 

@@ -100,6 +100,7 @@ Json thread_object(const ThreadUse& thread) {
   out["switches"]["voluntary"] = thread.voluntary;
   out["switches"]["involuntary"] = thread.involuntary;
   out["yields"] = thread.yields;
+  out["yield_wait_ns"] = thread.yield_wait;
   out["samples"] = thread.samples;
   out["yield_samples"] = thread.yield_samples;
   out["faults"]["minor"] = thread.minor_faults;

@@ -42,6 +42,7 @@ void columns(RowOf<ThreadUse> auto& thread, auto&& visit) {
   visit("voluntary_switches", thread.voluntary);
   visit("involuntary_switches", thread.involuntary);
   visit("yields", thread.yields);
+  visit("yield_wait_ns", thread.yield_wait);
   visit("samples", thread.samples);
   visit("yield_samples", thread.yield_samples);
   visit("minor_faults", thread.minor_faults);

@@ -35,7 +35,7 @@ CREATE TABLE threads(
   threads INTEGER NOT NULL,      -- > 1: the sum of so many threads
   migrations INTEGER NOT NULL, node_moves INTEGER NOT NULL,
   voluntary_switches INTEGER NOT NULL, involuntary_switches INTEGER NOT NULL,
-  yields INTEGER NOT NULL, samples INTEGER NOT NULL, yield_samples INTEGER NOT NULL,
+  yields INTEGER NOT NULL, yield_wait_ns INTEGER NOT NULL, samples INTEGER NOT NULL, yield_samples INTEGER NOT NULL,
   minor_faults INTEGER NOT NULL, major_faults INTEGER NOT NULL
 );
 CREATE TABLE thread_parts(       -- a reason that is not there is 0

@@ -78,6 +78,7 @@ inline Snapshot full() {
   main.voluntary = 2003;
   main.involuntary = 101;
   main.yields = 2311;
+  main.yield_wait = 1'999;
   main.samples = 392;
   main.yield_samples = 41;
   main.minor_faults = 150'001;
@@ -188,8 +189,8 @@ inline auto fields(const JobRun& x) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
 }
 inline auto fields(const ThreadUse& x) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = x;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = x;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
 }
 inline auto fields(const Killer& x) {
   const auto& [a, b] = x;
