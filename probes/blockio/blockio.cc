@@ -15,6 +15,8 @@
 namespace jobscope {
 namespace {
 
+static_assert(sizeof(block_use) % 8 == 0);  // the kernel lays the copies of CPUs out in steps of 8
+
 class BlockioProbe : public Probe {
  public:
   Result<> start(SharedMaps& maps) override {

@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kTopAddresses = 32;
 
+static_assert(sizeof(peer_use) % 8 == 0);  // the kernel lays the copies of CPUs out in steps of 8
+
 bool has_tracepoint(const char* name) { return tracepoint_arguments(name).has_value(); }
 
 bool has_function(const char* name) {

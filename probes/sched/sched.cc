@@ -56,8 +56,12 @@ class SchedProbe : public Probe {
 
   void on_thread(const ThreadRecord& record) override { threads_.add(record); }
 
-  Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
+  void glance(const Knowledge& knowledge, Snapshot& snapshot) override {
     threads_.write(knowledge.clock_offset, knowledge.processes, snapshot.threads);
+  }
+
+  Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
+    glance(knowledge, snapshot);
     write_waits(knowledge, snapshot);
     write_wakers(knowledge, snapshot);
     for (const histogram& h :

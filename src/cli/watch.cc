@@ -165,7 +165,7 @@ void Watch::step(const std::function<void()>& every_second) {
   }
   if (row) next_interval_ = now + interval_;
   if (!row && !(second && progress_)) return;
-  const SnapshotPtr snapshot = session_->look(job_);
+  const SnapshotPtr snapshot = session_->glance(job_);
   if (row) results_->interval(*snapshot);
   if (second && progress_) show_progress(*snapshot);
 }

@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 
 TEST(ThreadRecord, is_the_thread_and_its_times_by_cpu) {
   constexpr uint32_t kCpus = 3;
-  EXPECT_EQ(thread_record_size(kCpus), sizeof(thread) + 24);
+  ASSERT_EQ(thread_record_size(kCpus), sizeof(thread) + 24);
   std::vector<uint64_t> bytes(2 * thread_record_size(kCpus) / sizeof(uint64_t));
   thread t{};
   for (uint32_t i = 0; i < 2; ++i) {

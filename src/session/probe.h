@@ -44,6 +44,8 @@ class Probe {
   virtual void on_thread(const ThreadRecord&) {}
   // Adds what it knows to the snapshot. Counters are cumulative.
   virtual Result<> collect(const Knowledge&, Snapshot&) = 0;
+  // The same for a look that has to be cheap: only what a row of a recording needs.
+  virtual void glance(const Knowledge&, Snapshot&) {}
   // Kernel memory of its own maps, bytes.
   virtual uint64_t map_bytes(const SharedMaps&) const { return 0; }
 };

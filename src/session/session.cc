@@ -193,6 +193,16 @@ uint64_t Session::Impl::wait_entries() const {
   return g.wait_entries;
 }
 
+SnapshotPtr Session::glance(const JobRun& job) {
+  impl_->walk();
+  drain();
+  impl_->knowledge.clock_offset = impl_->members->clock_offset();
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->job = job;
+  for (auto& [info, probe] : impl_->probes) probe->glance(impl_->knowledge, *snapshot);
+  return snapshot;
+}
+
 SelfCost Session::Impl::self() const {
   SelfCost own;
   measure_process(own);

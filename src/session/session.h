@@ -37,6 +37,8 @@ class Session {
 
   // The job as of now. `job` comes from the caller: argv, exit code and so on; the rest is added.
   SnapshotPtr look(const JobRun& job);
+  // A cheap look: only the threads and their parts.
+  SnapshotPtr glance(const JobRun& job);
   // Members that were alive at the last look.
   size_t living() const;
   // True when the end of this process's main thread has been told: its figures are whole.
