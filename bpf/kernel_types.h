@@ -49,6 +49,7 @@ struct sched_info {
 
 struct rq {
   u64 clock;
+  int cpu;
 };
 
 struct cfs_rq {

@@ -35,7 +35,7 @@ enum thread_state {
 
 /* What is waited for. process and pid name the waiting process; the meaning of id and detail
  * depends on the reason: futex, gil, barrier: id[0] = address of the futex; files: id = inode,
- * device; network: id = peer's address (IPv4 in the low word of id[0]), detail = its port in host
+ * device; network: id = peer's address (IPv4 as ::ffff:a.b.c.d), detail = its port in host
  * order; unix_socket: id[0] = peer's pid; pipe: id[0] = inode; accelerator: id[0] = device number;
  * other: detail = system call. wait_child has none: a shell waits for thousands. */
 struct wait_key {

@@ -212,7 +212,8 @@ static __always_inline u8 wait_on_socket(struct thread *t, struct file *file, u8
     return REASON_UNIX_SOCKET;
   }
   if (family == AF_INET) {
-    t->wait.id[0] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+    u64 address = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+    t->wait.id[1] = address << 32 | 0xFFFF0000; // ::ffff:a.b.c.d, as it lies in memory
   } else if (family == AF_INET6) {
     BPF_CORE_READ_INTO(&t->wait.id, sk, __sk_common.skc_v6_daddr);
   } else {

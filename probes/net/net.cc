@@ -36,6 +36,9 @@ class NetProbe : public Probe {
       retransmits_ = false;
       loaded = load(maps, lengths);
     }
+    if (!loaded && !lengths)
+      return tl::unexpected<Error>(
+          loaded.error().context("no tracepoint sock_send_length (6.3), and fexit in its place"));
     if (!loaded) return loaded;
     return attach_all(lengths);
   }
@@ -105,7 +108,7 @@ class NetProbe : public Probe {
     return maps.keep(skeleton_->obj);
   }
 
-  // Whole without any; unavailable only if no bytes can be counted at all.
+  // Degraded without some, unavailable only if no bytes can be counted at all.
   Result<> attach_all(bool lengths) {
     size_t counting = 0;
     Error last{"the kernel has neither tracepoints of sockets (6.3) nor fexit", "", 0};

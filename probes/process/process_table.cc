@@ -15,6 +15,8 @@ std::string text(const char (&chars)[N]) {
   return std::string(chars, ::strnlen(chars, N));
 }
 
+constexpr uint64_t kLateRecords = 1'000'000'000, kBrief = 1'000'000'000;  // ns
+
 // Peak memory of a living process, bytes.
 std::optional<uint64_t> peak_rss(uint32_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
@@ -87,6 +89,7 @@ void ProcessTable::end(const process_event& event) {
   Process& process = processes_[{event.pid, event.process}];
   if (!process.ended) ++ended_;
   process.ended = true;
+  last_end_ = std::max<uint64_t>(last_end_, event.at);
   process.ppid = event.ppid;
   process.name = text(event.name);
   process.event = event;
@@ -128,16 +131,21 @@ ProcessUse ProcessTable::use_of(const ProcessId& id, const Process& process,
   return use;
 }
 
-void ProcessTable::fold_oldest(uint64_t clock_offset) {
+void ProcessTable::fold(uint64_t clock_offset, uint64_t brief) {
   for (auto at = processes_.begin(); at != processes_.end() && ended_ > kMaxEnded;) {
-    if (!at->second.ended || !at->second.living.empty()) {
+    const Process& process = at->second;
+    // The record of its last thread comes a moment after that of its end.
+    const bool whole = process.ended && process.living.empty() &&
+                       process.event.at + kLateRecords < last_end_;
+    if (!whole || process.event.at - at->first.start > brief) {
       ++at;
       continue;
     }
-    const ProcessUse one = use_of(at->first, at->second, clock_offset);
+    const ProcessUse one = use_of(at->first, process, clock_offset);
     auto [sum, is_new] = folded_.try_emplace(one.name, one);
     if (is_new) {
       sum->second.pid = 0;
+      sum->second.ppid = 0;
       sum->second.argv.clear();
       sum->second.argv_truncated = false;
       sum->second.exit_code.reset();
@@ -156,7 +164,10 @@ void ProcessTable::fold_oldest(uint64_t clock_offset) {
 }
 
 void ProcessTable::write(uint64_t clock_offset, std::vector<ProcessUse>& to) {
-  if (ended_ > kMaxEnded + kMaxEnded / 10) fold_oldest(clock_offset);
+  if (ended_ > kMaxEnded + kMaxEnded / 10) {
+    fold(clock_offset, kBrief);
+    fold(clock_offset, ~uint64_t{0});
+  }
   const size_t first = to.size();
   for (const auto& [id, process] : processes_) to.push_back(use_of(id, process, clock_offset));
   std::stable_sort(to.begin() + static_cast<ptrdiff_t>(first), to.end(),

@@ -43,11 +43,13 @@ class ProcessTable {
     process_event event{};
   };
   ProcessUse use_of(const ProcessId& id, const Process& process, uint64_t clock_offset) const;
-  void fold_oldest(uint64_t clock_offset);
+  // Folds ended processes that lived shorter than `brief`, until few enough are left.
+  void fold(uint64_t clock_offset, uint64_t brief);
 
   std::map<ProcessId, Process> processes_;
   std::map<std::string, ProcessUse> folded_;
   size_t ended_ = 0;
+  uint64_t last_end_ = 0;  // CLOCK_MONOTONIC
 };
 
 }  // namespace jobscope

@@ -219,7 +219,7 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
     u32 node = bpf_get_numa_node_id();
     if (t->cpu != (u32)-1) {
       t->migrations += 1;
-      if (node != t->node) t->node_moves += 1;
+      if (node != t->node && t->node != (u32)-1) t->node_moves += 1;
     }
     t->cpu = cpu;
     t->node = node;

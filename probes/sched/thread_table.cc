@@ -95,9 +95,11 @@ void ThreadTable::write(uint64_t clock_offset, const ProcessNames& names,
   std::map<std::string, std::pair<double, double>> ticks;
   const auto process_name = [&](const thread& t) { return names.name({t.pid, t.process}); };
   for (const auto& [id, kept] : threads_) {
-    auto& [user, system] = ticks[process_name(kept.head)];
-    user += static_cast<double>(kept.head.utime);
-    system += static_cast<double>(kept.head.stime);
+    for (const std::string& name : {process_name(kept.head), std::string()}) {  // "": of all
+      auto& [user, system] = ticks[name];
+      user += static_cast<double>(kept.head.utime);
+      system += static_cast<double>(kept.head.stime);
+    }
   }
   const auto write_one = [&](const Kept& kept) {
     const thread& t = kept.head;

@@ -13,11 +13,13 @@ namespace jobscope {
 namespace {
 
 std::string peer(const wait_key& key) {
+  in6_addr address{};
+  std::memcpy(&address, key.id, sizeof(address));
+  const bool v4 = IN6_IS_ADDR_V4MAPPED(&address);
+  if (IN6_IS_ADDR_UNSPECIFIED(&address) || (v4 && address.s6_addr32[3] == 0)) return {};
   std::array<char, INET6_ADDRSTRLEN> text{};
-  // An IPv4 address fills the low word only; an IPv6 address that does so is :: or ::1's like.
-  const bool v4 = key.id[1] == 0 && key.id[0] <= 0xFFFFFFFFull;
-  if (v4 && key.id[0] == 0) return {};
-  if (!::inet_ntop(v4 ? AF_INET : AF_INET6, key.id, text.data(), text.size())) return {};
+  const void* bytes = v4 ? static_cast<const void*>(&address.s6_addr32[3]) : &address;
+  if (!::inet_ntop(v4 ? AF_INET : AF_INET6, bytes, text.data(), text.size())) return {};
   return v4 ? fmt::format("{}:{}", text.data(), key.detail)
             : fmt::format("[{}]:{}", text.data(), key.detail);
 }

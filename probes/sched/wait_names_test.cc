@@ -27,7 +27,8 @@ wait_key key(Reason reason, uint64_t id = 0, uint64_t id_1 = 0, uint16_t detail 
 
 wait_key peer_key(Reason reason, int family, const char* address, uint16_t port) {
   wait_key k = key(reason, 0, 0, port);
-  EXPECT_EQ(::inet_pton(family, address, k.id), 1);
+  const std::string mapped = family == AF_INET ? std::string("::ffff:") + address : address;
+  EXPECT_EQ(::inet_pton(AF_INET6, mapped.c_str(), k.id), 1);
   return k;
 }
 
@@ -52,6 +53,7 @@ TEST(WaitTarget, of_a_wait_for_the_network_is_the_peer) {
     EXPECT_EQ(wait_target(peer_key(reason, AF_INET6, "2001:db8::7", 443), knowledge),
               "[2001:db8::7]:443");
     EXPECT_EQ(wait_target(peer_key(reason, AF_INET6, "::1", 80), knowledge), "[::1]:80");
+    EXPECT_EQ(wait_target(peer_key(reason, AF_INET6, "2001:db8::", 1), knowledge), "[2001:db8::]:1");
     EXPECT_EQ(wait_target(peer_key(reason, AF_INET, "0.0.0.0", 80), knowledge), "");  // accept
     EXPECT_EQ(wait_target(peer_key(reason, AF_INET6, "::", 80), knowledge), "");
   }

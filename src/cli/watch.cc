@@ -23,6 +23,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr int kTick = 50;       // ms between two drains while the job is young
 constexpr int kSlowTick = 200;  // and afterwards
 constexpr uint64_t kYoung = 5 * kSecond;
+constexpr int kRefreshEvery = 5;  // seconds; the first time after one
 
 uint32_t usable_cpus(pid_t pid) {
   cpu_set_t set;
@@ -162,6 +163,10 @@ void Watch::step(const std::function<void()>& every_second) {
     next_second_ = now + kSecond;
     look_at_cgroup();
     every_second();
+    if (--refresh_in_ <= 0) {
+      session_->refresh();
+      refresh_in_ = kRefreshEvery;
+    }
   }
   if (row) next_interval_ = now + interval_;
   if (!row && !(second && progress_)) return;

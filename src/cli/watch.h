@@ -78,6 +78,7 @@ class Watch {
   std::vector<int> fds_;
   uint64_t limit_ = 0, interval_ = 0;
   uint64_t next_interval_ = 0, next_second_ = 0;
+  int refresh_in_ = 1;
   bool progress_ = false, progress_shown_ = false;
   std::optional<CgroupPlace> place_;
   CgroupLedger cgroup_at_start_, cgroup_;

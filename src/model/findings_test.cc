@@ -208,8 +208,8 @@ TEST(LostCpu, is_surely_others_when_the_job_has_no_cpu_time_to_explain_it) {
 TEST(LostCpu, says_that_a_thread_which_yields_waits_of_its_own_will) {
   Snapshot s = job({{runqueue, 4}});
   EXPECT_THAT(only(s, "lost_cpu").text, Not(HasSubstr("sched_yield")));
-  s.threads[0].yields = 1000;
-  EXPECT_THAT(only(s, "lost_cpu").text, HasSubstr("It also gave the CPU away itself"));
+  s.threads[0].yield_wait = seconds(3);
+  EXPECT_THAT(only(s, "lost_cpu").text, HasSubstr("waited 1.00 s"));
 }
 
 TEST(LostCpu, is_the_jobs_own_when_it_keeps_its_cpus_busy) {

@@ -33,6 +33,7 @@ static __always_inline void init_thread(struct thread *t, struct task_struct *ta
   t->wait.pid = t->pid;
   t->wait.main_thread = t->pid == t->tid;
   t->cpu = -1;
+  t->node = -1;
   t->ran = task->se.sum_exec_runtime;
   t->delay = task->sched_info.run_delay;
 }
@@ -107,6 +108,7 @@ static __always_inline struct thread *adopt(struct task_struct *task) {
   t->attached = 1;
   if (task->on_cpu) {
     t->state = THREAD_ON_CPU;
+    t->cpu = task->se.cfs_rq->rq->cpu;
   } else if (task->sched_info.last_queued) {
     t->state = THREAD_QUEUED;
     t->reason = REASON_RUNQUEUE;

@@ -30,8 +30,9 @@ std::string owner_of(const std::vector<Mapping>& mappings, uint64_t address);
 
 class ProcessNames {
  public:
-  // A process exists (again): a new image after an exec, or a fork.
+  // A process exists, under this name.
   void seen(ProcessId id, const std::string& name);
+  bool knows(ProcessId id) const { return processes_.contains(id); }
   void exec(ProcessId id, uint64_t now);
   void ended(ProcessId id);
   // Looks at the memory of the living processes that are due (20 ms after an exec, then ever more

@@ -128,7 +128,10 @@ void Session::Impl::walk() {
   living = 0;
   (void)members->walk([this](const ThreadRecord& record) {
     ++living;
-    name_process(record.head);
+    const thread& t = record.head;
+    if (t.pid == t.tid && !knowledge.processes.knows({t.pid, t.process}))  // forked, no exec
+      knowledge.processes.exec({t.pid, t.process}, monotonic_now());
+    name_process(t);
     knowledge.waits.add_living(record.head);
     for (auto& [info, probe] : probes) probe->on_thread(record);
   });
@@ -202,6 +205,8 @@ SnapshotPtr Session::glance(const JobRun& job) {
   for (auto& [info, probe] : impl_->probes) probe->glance(impl_->knowledge, *snapshot);
   return snapshot;
 }
+
+void Session::refresh() { impl_->walk(); }
 
 SelfCost Session::Impl::self() const {
   SelfCost own;

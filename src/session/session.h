@@ -39,6 +39,9 @@ class Session {
   SnapshotPtr look(const JobRun& job);
   // A cheap look: only the threads and their parts.
   SnapshotPtr glance(const JobRun& job);
+  // Meets the living: adopts threads that came without a fork, and learns the names of processes
+  // that forked without an exec. Cheap; look() and glance() do it too.
+  void refresh();
   // Members that were alive at the last look.
   size_t living() const;
   // True when the end of this process's main thread has been told: its figures are whole.

@@ -69,14 +69,17 @@ void WaitTable::keep(const wait_key& key, const wait_use& use) {
 }
 
 void WaitTable::add_living(const thread& t) {
+  WaitMap& its = living_[{t.tid, t.start}];
+  its.clear();
   for (const named_wait& named : t.named)
-    if (named.use.count) add(living_, named.key, named.use);
+    if (named.use.count) add(its, named.key, named.use);
   if (t.state != THREAD_BLOCKED || t.now <= t.since) return;
   const uint64_t held = t.now - t.since;
-  if (t.queued < held) add(living_, t.wait, {held - t.queued, 1});
+  if (t.queued < held) add(its, t.wait, {held - t.queued, 1});
 }
 
 void WaitTable::add_ended(const thread& t) {
+  living_.erase({t.tid, t.start});  // it ended between the walk and this record
   for (const named_wait& named : t.named)
     if (named.use.count) keep(named.key, named.use);
 }
@@ -84,7 +87,8 @@ void WaitTable::add_ended(const thread& t) {
 WaitMap WaitTable::all() const {
   WaitMap sum = kept_;
   for (const auto& [key, use] : in_map_) add(sum, key, use);
-  for (const auto& [key, use] : living_) add(sum, key, use);
+  for (const auto& [id, its] : living_)
+    for (const auto& [key, use] : its) add(sum, key, use);
   return sum;
 }
 

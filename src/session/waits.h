@@ -35,7 +35,12 @@ class WaitTable {
 
   WaitMap kept_;     // taken out of the map, or brought by ended threads
   WaitMap in_map_;   // as of the last look
-  WaitMap living_;   // as of the last look
+  struct ThreadId {
+    uint32_t tid;
+    uint64_t start;
+    auto operator<=>(const ThreadId&) const = default;
+  };
+  std::map<ThreadId, WaitMap> living_;  // as of the last look
   uint64_t looked_at_ = 0;  // entries put into the map when it was last read for make_room
 };
 
