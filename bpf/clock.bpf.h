@@ -9,9 +9,7 @@
 
 /* The clock of the CPU that `task` is on. Found by its cfs_rq: the per-CPU variable `runqueues` has
  * an address only with CONFIG_KALLSYMS_ALL. */
-static __always_inline u64 rq_clock(struct task_struct *task) {
-  return task->se.cfs_rq->rq->clock;
-}
+static __always_inline u64 rq_clock(struct task_struct *task) { return task->se.cfs_rq->rq->clock; }
 
 #define CLOCK_PERIOD 16000000ull /* ns between two comparisons */
 #define CLOCK_SLEW 2000ull       /* ns it may be put forward in one */

@@ -8,8 +8,9 @@
 #define PATH_DEPTH 28
 #define NAME_BYTES 256 /* NAME_MAX + 1 */
 
+/* Preallocated: written at a switch, where memory may not be had. */
 struct {
-  __uint(type, BPF_MAP_TYPE_HASH); /* preallocated: written at a switch, where memory may not be had */
+  __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 16384);
   __type(key, struct file_key);
   __type(value, struct file_use);
@@ -59,8 +60,8 @@ static __always_inline void walk_up(struct name_scratch *s, struct dentry *dentr
     }
     const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
     if (length >= FILE_NAME_MAX_BYTES) break;
-    long n = bpf_probe_read_kernel_str(&s->names[length & (FILE_NAME_MAX_BYTES - 1)], NAME_BYTES,
-                                       name);
+    long n =
+        bpf_probe_read_kernel_str(&s->names[length & (FILE_NAME_MAX_BYTES - 1)], NAME_BYTES, name);
     if (n <= 0) break;
     length += n;
     dentry = parent;

@@ -98,8 +98,9 @@ struct percpu_counter {
 struct mm_struct {
   struct {
     unsigned long arg_start, arg_end;
-    unsigned long hiwater_rss;       /* pages; brought up to date only now and then */
-    struct percpu_counter rss_stat[4]; /* by MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES */
+    unsigned long hiwater_rss; /* pages; brought up to date only now and then */
+    /* by MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES */
+    struct percpu_counter rss_stat[4];
   };
 };
 
@@ -112,7 +113,7 @@ struct mm_struct___before_6_2 {
 };
 
 struct thread_info {
-  u32 status; /* x86: TS_COMPAT */
+  u32 status;        /* x86: TS_COMPAT */
   u32 preempt_count; /* not x86 */
 };
 
@@ -328,7 +329,7 @@ struct address_space {
 };
 
 struct page {
-  unsigned long compound_head; /* bit 0: a tail page; the rest: its head */
+  unsigned long compound_head;   /* bit 0: a tail page; the rest: its head */
   struct address_space *mapping; /* low bits: what kind it is, see page_inode() */
 };
 

@@ -76,9 +76,7 @@ static __always_inline bool send_and(bool wake, void *record, u32 size) {
   return bpf_ringbuf_output(&events, record, size, flags) == 0;
 }
 
-static __always_inline bool send(void *record, u32 size) {
-  return send_and(false, record, size);
-}
+static __always_inline bool send(void *record, u32 size) { return send_and(false, record, size); }
 
 /* Counts a run of a program; the time if this one is to be timed, else 0. */
 static __always_inline u64 cost_begin(u32 which) {
@@ -106,10 +104,18 @@ static __always_inline u32 log2_slot(u64 value) {
   u32 v = value;
   if (high) return HISTOGRAM_SLOTS - 1;
   u32 r;
-  r = (v > 0xFFFF) << 4; v >>= r; slot |= r;
-  r = (v > 0xFF) << 3; v >>= r; slot |= r;
-  r = (v > 0xF) << 2; v >>= r; slot |= r;
-  r = (v > 0x3) << 1; v >>= r; slot |= r;
+  r = (v > 0xFFFF) << 4;
+  v >>= r;
+  slot |= r;
+  r = (v > 0xFF) << 3;
+  v >>= r;
+  slot |= r;
+  r = (v > 0xF) << 2;
+  v >>= r;
+  slot |= r;
+  r = (v > 0x3) << 1;
+  v >>= r;
+  slot |= r;
   slot |= v >> 1;
   return slot;
 }

@@ -88,16 +88,16 @@ struct thread {
   __u8 state;
   __u8 reason;
   __u8 has_quota;
-  __u8 attached; /* was running when the watch began */
+  __u8 attached;     /* was running when the watch began */
   __u8 oldest_named; /* index of the one to give up next */
-  __u8 yielded; /* left its CPU by sched_yield */
+  __u8 yielded;      /* left its CPU by sched_yield */
   __u8 pad1[2];
   __u32 cpu;
   __u32 node;
   __u32 job;
-  struct wait_key wait;  /* now, while blocked */
+  struct wait_key wait;                 /* now, while blocked */
   struct named_wait named[NAMED_WAITS]; /* its last ones, not yet in the map `waits` */
-  __u64 process; /* see struct wait_key */
+  __u64 process;                        /* see struct wait_key */
   __u32 pid, tid, ppid;
   __u32 waker_pid, waker_tid; /* who woke this main thread */
   char waker[16];
@@ -142,9 +142,9 @@ struct process_event {
   char killer[16];
   char name[16];
   __u32 pad;
-  __u64 maxrss; /* pages: rusage's, of all its images */
+  __u64 maxrss;  /* pages: rusage's, of all its images */
   __u64 hiwater; /* pages: of its last image; 0 if the kernel has let go of it before we look */
-  __u64 at;     /* CLOCK_MONOTONIC */
+  __u64 at;      /* CLOCK_MONOTONIC */
 };
 
 struct oom_event {
@@ -175,8 +175,8 @@ struct file_use {
 struct file_name_head {
   struct event event;
   struct file_key key;
-  __u32 length; /* bytes of names */
-  __u8 partial; /* the path is longer than could be told */
+  __u32 length;        /* bytes of names */
+  __u8 partial;        /* the path is longer than could be told */
   __u8 in_file_system; /* 1: from the file system's root, 0: from the process's root */
   __u8 pad[2];
 };

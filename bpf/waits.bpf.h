@@ -13,8 +13,9 @@
 #define MAJORS 512
 const volatile __u64 accelerator_majors[MAJORS / 64] = {};
 
+/* Preallocated: written at a switch, where memory may not be had. */
 struct {
-  __uint(type, BPF_MAP_TYPE_HASH); /* preallocated: written at a switch, where memory may not be had */
+  __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 16384);
   __type(key, struct wait_key);
   __type(value, struct wait_use);
@@ -180,10 +181,8 @@ static __always_inline bool is_remote_fs(unsigned long magic) {
     case 0x0BD00BD0: /* lustre */
     case 0x47504653: /* gpfs */
     case 0x19830326: /* beegfs */
-    case 0x5346414F: /* afs */
-      return true;
-    default:
-      return false;
+    case 0x5346414F: /* afs */ return true;
+    default: return false;
   }
 }
 
@@ -213,7 +212,7 @@ static __always_inline u8 wait_on_socket(struct thread *t, struct file *file, u8
   }
   if (family == AF_INET) {
     u64 address = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-    t->wait.id[1] = address << 32 | 0xFFFF0000; // ::ffff:a.b.c.d, as it lies in memory
+    t->wait.id[1] = address << 32 | 0xFFFF0000;  // ::ffff:a.b.c.d, as it lies in memory
   } else if (family == AF_INET6) {
     BPF_CORE_READ_INTO(&t->wait.id, sk, __sk_common.skc_v6_daddr);
   } else {
@@ -294,24 +293,15 @@ static __always_inline u8 wait_reason(struct thread *t, struct task_struct *task
   u32 fd = REGS_ARG1(regs);
   u8 on_disk = REASON_OTHER, on_socket = REASON_OTHER;
   switch (class) {
-    case CALL_FUTEX:
-      return wait_on_futex(t, task, regs);
-    case CALL_POLL:
-      return REASON_POLL;
-    case CALL_POLL_2ND:
-      return REGS_ARG2(regs) ? REASON_POLL : REASON_SLEEP;
-    case CALL_SELECT:
-      return fd ? REASON_POLL : REASON_SLEEP;
-    case CALL_SYNC:
-      return REASON_FSYNC;
-    case CALL_PATH:
-      return wait_on_io(t, io_wait ? REASON_DISK_READ : REASON_FILE_OTHER);
-    case CALL_SLEEP:
-      return REASON_SLEEP;
-    case CALL_CHILD:
-      return REASON_WAIT_CHILD;
-    case CALL_MEMORY:
-      return io_wait ? wait_on_io(t, REASON_PAGE_FAULT) : REASON_MEMORY;
+    case CALL_FUTEX: return wait_on_futex(t, task, regs);
+    case CALL_POLL: return REASON_POLL;
+    case CALL_POLL_2ND: return REGS_ARG2(regs) ? REASON_POLL : REASON_SLEEP;
+    case CALL_SELECT: return fd ? REASON_POLL : REASON_SLEEP;
+    case CALL_SYNC: return REASON_FSYNC;
+    case CALL_PATH: return wait_on_io(t, io_wait ? REASON_DISK_READ : REASON_FILE_OTHER);
+    case CALL_SLEEP: return REASON_SLEEP;
+    case CALL_CHILD: return REASON_WAIT_CHILD;
+    case CALL_MEMORY: return io_wait ? wait_on_io(t, REASON_PAGE_FAULT) : REASON_MEMORY;
     case CALL_READ:
       on_disk = REASON_DISK_READ;
       on_socket = REASON_NET_RECV;
@@ -325,20 +315,11 @@ static __always_inline u8 wait_reason(struct thread *t, struct task_struct *task
       on_disk = io_wait ? REASON_DISK_READ : REASON_DISK_WRITE;
       on_socket = REASON_NET_SEND;
       break;
-    case CALL_CONNECT:
-      on_socket = REASON_NET_CONNECT;
-      break;
-    case CALL_FSYNC:
-      on_disk = REASON_FSYNC;
-      break;
-    case CALL_LOCK:
-      on_disk = REASON_FILE_OTHER;
-      break;
-    case CALL_IOCTL:
-      break;
-    default:
-      t->wait.detail = call;
-      return io_wait ? wait_on_io(t, REASON_DISK_READ) : REASON_OTHER;
+    case CALL_CONNECT: on_socket = REASON_NET_CONNECT; break;
+    case CALL_FSYNC: on_disk = REASON_FSYNC; break;
+    case CALL_LOCK: on_disk = REASON_FILE_OTHER; break;
+    case CALL_IOCTL: break;
+    default: t->wait.detail = call; return io_wait ? wait_on_io(t, REASON_DISK_READ) : REASON_OTHER;
   }
   return wait_on_file(t, task, fd, on_disk, on_socket, io_wait);
 }

@@ -67,7 +67,8 @@ class FaultProbe : public Probe {
 }  // namespace
 
 extern const ProbeInfo fault_probe;
-const ProbeInfo fault_probe{"fault", "page faults by the file they waited for",
-                            []() -> std::unique_ptr<Probe> { return std::make_unique<FaultProbe>(); }};
+const ProbeInfo fault_probe{
+    "fault", "page faults by the file they waited for",
+    []() -> std::unique_ptr<Probe> { return std::make_unique<FaultProbe>(); }};
 
 }  // namespace jobscope

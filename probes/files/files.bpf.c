@@ -48,7 +48,7 @@ static __always_inline int request_starts(struct request *rq) {
     use = meet_inode(inode, &key);
     t->io_inode = key.inode;
     t->io_device = key.device;
-  } else { // write-back of a file that the job has met
+  } else {  // write-back of a file that the job has met
     use = bpf_map_lookup_elem(&files, &key);
   }
   if (!use) return 0;
@@ -57,14 +57,10 @@ static __always_inline int request_starts(struct request *rq) {
   return 0;
 }
 
-SEC("tp_btf/block_io_start") // 6.5, 5a80bd075f3b
-int BPF_PROG(on_io_start, struct request *rq) {
-  return request_starts(rq);
-}
+SEC("tp_btf/block_io_start")  // 6.5, 5a80bd075f3b
+int BPF_PROG(on_io_start, struct request *rq) { return request_starts(rq); }
 
-SEC("tp_btf/block_rq_issue") // the nearest thing before: may run in another task's context
-int BPF_PROG(on_issue, struct request *rq) {
-  return request_starts(rq);
-}
+SEC("tp_btf/block_rq_issue")  // the nearest thing before: may run in another task's context
+int BPF_PROG(on_issue, struct request *rq) { return request_starts(rq); }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -21,10 +21,8 @@ bool is_file_wait(uint8_t reason) {
     case Reason::fsync:
     case Reason::page_fault:
     case Reason::file_other:
-    case Reason::remote_fs:
-      return true;
-    default:
-      return false;
+    case Reason::remote_fs: return true;
+    default: return false;
   }
 }
 
@@ -75,8 +73,8 @@ class FilesProbe : public Probe {
     });
     std::vector<FileUse> rows;
     for (auto& [id, file] : files) {
-      const bool idle = file.wait == 0 && file.bytes_read.value_or(0) == 0 &&
-                        file.bytes_written.value_or(0) == 0;
+      const bool idle =
+          file.wait == 0 && file.bytes_read.value_or(0) == 0 && file.bytes_written.value_or(0) == 0;
       if (idle) continue;
       file.path = id.first ? knowledge.files.path(id.first, id.second) : std::string();
       rows.push_back(std::move(file));
@@ -110,9 +108,8 @@ class FilesProbe : public Probe {
     }
     rows.resize(kTop);
     for (auto& [path, file] : directories) rows.push_back(std::move(file));
-    std::stable_sort(rows.begin(), rows.end(), [](const FileUse& a, const FileUse& b) {
-      return a.wait > b.wait;
-    });
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const FileUse& a, const FileUse& b) { return a.wait > b.wait; });
   }
 
   Skeleton<files_bpf> skeleton_;
@@ -123,7 +120,8 @@ class FilesProbe : public Probe {
 }  // namespace
 
 extern const ProbeInfo files_probe;
-const ProbeInfo files_probe{"files", "which files the job waited for, and their bytes",
-                            []() -> std::unique_ptr<Probe> { return std::make_unique<FilesProbe>(); }};
+const ProbeInfo files_probe{
+    "files", "which files the job waited for, and their bytes",
+    []() -> std::unique_ptr<Probe> { return std::make_unique<FilesProbe>(); }};
 
 }  // namespace jobscope

@@ -50,7 +50,7 @@ int BPF_PROG(on_exec, struct task_struct *task) {
   u64 length = task->mm->arg_end - start;
   s->record.argv_full = length;
   if (length >= ARGV_MAX) length = ARGV_MAX - 1;
-  barrier_var(length); // keep the bound in the register that the verifier looks at
+  barrier_var(length);  // keep the bound in the register that the verifier looks at
   length &= ARGV_MAX - 1;
   if (bpf_probe_read_user(s->argv, length, (void *)start)) length = 0;
   s->record.argv_size = length;
@@ -107,7 +107,7 @@ int BPF_PROG(on_exit, struct task_struct *task) {
 }
 
 #define SEND_SIG_PRIV ((struct kernel_siginfo *)1) /* the kernel's own; linux/sched/signal.h */
-#define DELIVERED 0                                 /* TRACE_SIGNAL_DELIVERED */
+#define DELIVERED 0                                /* TRACE_SIGNAL_DELIVERED */
 #define SIGCHLD 17
 #define SIGCONT 18
 #define SIGURG 23
@@ -127,7 +127,7 @@ int BPF_PROG(on_signal, int signal, struct kernel_siginfo *info, struct task_str
   if (info == SEND_SIG_PRIV) return 0;
   int code = 0;
   if (info) bpf_probe_read_kernel(&code, sizeof(code), &info->si_code);
-  if (code > 0) return 0; // SI_KERNEL, or a fault of its own
+  if (code > 0) return 0;  // SI_KERNEL, or a fault of its own
   struct task_struct *sender = bpf_get_current_task_btf();
   t->killer_pid = sender->tgid;
   BPF_CORE_READ_INTO(&t->killer, sender, group_leader, comm);
@@ -178,8 +178,6 @@ int BPF_PROG(on_oom_task, struct task_struct *task) {
 }
 
 SEC("tp_btf/mark_victim")
-int BPF_PROG(on_oom_pid, int pid) {
-  return oom_kill(NULL, pid);
-}
+int BPF_PROG(on_oom_pid, int pid) { return oom_kill(NULL, pid); }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

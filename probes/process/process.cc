@@ -33,14 +33,9 @@ class ProcessProbe : public Probe {
         processes_.exec(exec, {reinterpret_cast<const char*>(&exec + 1), exec.argv_size});
         break;
       }
-      case EVENT_PROCESS_END:
-        processes_.end(reinterpret_cast<const process_event&>(event));
-        break;
-      case EVENT_OOM_KILL:
-        oom_kill(reinterpret_cast<const oom_event&>(event));
-        break;
-      default:
-        break;
+      case EVENT_PROCESS_END: processes_.end(reinterpret_cast<const process_event&>(event)); break;
+      case EVENT_OOM_KILL: oom_kill(reinterpret_cast<const oom_event&>(event)); break;
+      default: break;
     }
   }
 

@@ -26,8 +26,8 @@ std::optional<uint64_t> peak_rss(uint32_t pid) {
   return std::nullopt;
 }
 
-// rusage counts what a process was before its exec: a copy of its parent. So its peak is known if it
-// grew beyond that, or if the kernel side could still look at its last image.
+// rusage counts what a process was before its exec: a copy of its parent. So its peak is known if
+// it grew beyond that, or if the kernel side could still look at its last image.
 std::optional<uint64_t> peak_of(const process_event& event, uint64_t maxrss_at_exec) {
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   if (event.maxrss > maxrss_at_exec) return event.maxrss * page;
@@ -112,7 +112,8 @@ ProcessUse ProcessTable::use_of(const ProcessId& id, const Process& process,
   use.argv_truncated = process.argv_truncated;
   // Watched from its birth: since its start. Attached: since the watch began.
   use.start = process.attached ? process.first + clock_offset : id.start;
-  const uint64_t last = std::max<uint64_t>(process.last ? process.last + clock_offset : 0, process.event.at);
+  const uint64_t last =
+      std::max<uint64_t>(process.last ? process.last + clock_offset : 0, process.event.at);
   use.lifetime = last > use.start ? last - use.start : 0;
   use.exited = process.ended;
   use.cpu = process.cpu;
@@ -135,8 +136,8 @@ void ProcessTable::fold(uint64_t clock_offset, uint64_t brief) {
   for (auto at = processes_.begin(); at != processes_.end() && ended_ > kMaxEnded;) {
     const Process& process = at->second;
     // The record of its last thread comes a moment after that of its end.
-    const bool whole = process.ended && process.living.empty() &&
-                       process.event.at + kLateRecords < last_end_;
+    const bool whole =
+        process.ended && process.living.empty() && process.event.at + kLateRecords < last_end_;
     if (!whole || process.event.at - at->first.start > brief) {
       ++at;
       continue;

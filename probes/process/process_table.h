@@ -37,9 +37,9 @@ class ProcessTable {
     uint64_t maxrss_at_exec = 0;  // pages
     bool ended = false, oom = false;
     bool attached = false;
-    uint64_t cpu = 0;                                       // of ended threads
+    uint64_t cpu = 0;                                          // of ended threads
     std::map<std::pair<uint32_t, uint64_t>, uint64_t> living;  // by tid and start: CPU so far
-    uint64_t first = 0, last = 0;                           // scheduler's clock: start, end so far
+    uint64_t first = 0, last = 0;  // scheduler's clock: start, end so far
     process_event event{};
   };
   ProcessUse use_of(const ProcessId& id, const Process& process, uint64_t clock_offset) const;

@@ -120,7 +120,7 @@ static __always_inline void charge_wait(struct thread *t, u64 blocked) {
 static __always_inline void charge_cpu(struct thread *t, u64 exec, u64 now) {
   u64 held = now - t->since;
   u64 ran = exec - t->ran;
-  if (ran > held) ran = held; // the first time only: it is stale when the watch begins
+  if (ran > held) ran = held;  // the first time only: it is stale when the watch begins
   t->ran = exec;
   t->parts[REASON_CPU_USER] += ran;
   u64 rest = held - ran;
@@ -156,7 +156,7 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 }
 
 static __always_inline void leave(struct thread *t, struct task_struct *task, bool preempt) {
-  if (!t->start) return; // being adopted at this moment
+  if (!t->start) return;  // being adopted at this moment
   u64 now = rq_clock(task);
   if (now < t->since) now = t->since;
   charge_cpu(t, task->se.sum_exec_runtime, now);

@@ -144,10 +144,9 @@ class SchedProbe : public Probe {
   void write_wakers(const Knowledge&, Snapshot& snapshot) const {
     for_each<waker_key, waker_use>(
         bpf_map__fd(skeleton_->maps.wakers), [&](const waker_key& key, const waker_use& use) {
-          snapshot.wakers.push_back({key.pid, static_cast<Reason>(key.reason), key.waker_pid,
-                                     key.tid,
-                                     std::string(use.name, ::strnlen(use.name, sizeof(use.name))),
-                                     use.ns, use.count});
+          snapshot.wakers.push_back(
+              {key.pid, static_cast<Reason>(key.reason), key.waker_pid, key.tid,
+               std::string(use.name, ::strnlen(use.name, sizeof(use.name))), use.ns, use.count});
         });
     std::stable_sort(snapshot.wakers.begin(), snapshot.wakers.end(),
                      [](const WakerUse& a, const WakerUse& b) { return a.wait > b.wait; });
@@ -162,7 +161,8 @@ class SchedProbe : public Probe {
 }  // namespace
 
 extern const ProbeInfo sched_probe;
-const ProbeInfo sched_probe{"sched", "where each thread's time goes: CPU, run queue, waits by reason",
-                            []() -> std::unique_ptr<Probe> { return std::make_unique<SchedProbe>(); }};
+const ProbeInfo sched_probe{
+    "sched", "where each thread's time goes: CPU, run queue, waits by reason",
+    []() -> std::unique_ptr<Probe> { return std::make_unique<SchedProbe>(); }};
 
 }  // namespace jobscope

@@ -30,7 +30,8 @@ std::string process_words(uint32_t pid, const Knowledge& knowledge) {
   return name.empty() ? fmt::format("pid {}", pid) : fmt::format("{} (pid {})", name, pid);
 }
 
-// The driver behind a character device: its name in /proc/devices is the session's; here the number.
+// The driver behind a character device: its name in /proc/devices is the session's; here the
+// number.
 std::string device_words(uint64_t device) {
   return device ? fmt::format("device {}:{}", device >> 20, device & 0xFFFFF) : std::string();
 }
@@ -49,22 +50,14 @@ std::string wait_target(const wait_key& key, const Knowledge& knowledge) {
                        : std::string();
     case Reason::net_recv:
     case Reason::net_send:
-    case Reason::net_connect:
-      return peer(key);
-    case Reason::unix_socket:
-      return process_words(static_cast<uint32_t>(key.id[0]), knowledge);
-    case Reason::pipe:
-      return key.id[0] ? fmt::format("pipe:[{}]", key.id[0]) : std::string();
-    case Reason::futex:
-      return knowledge.processes.owner({key.pid, key.process}, key.id[0]);
-    case Reason::wait_child:
-      return knowledge.processes.children(key.pid);
-    case Reason::accelerator:
-      return device_words(key.id[0]);
-    case Reason::other:
-      return key.detail ? syscall_name(key.detail) : std::string();
-    default:
-      return {};
+    case Reason::net_connect: return peer(key);
+    case Reason::unix_socket: return process_words(static_cast<uint32_t>(key.id[0]), knowledge);
+    case Reason::pipe: return key.id[0] ? fmt::format("pipe:[{}]", key.id[0]) : std::string();
+    case Reason::futex: return knowledge.processes.owner({key.pid, key.process}, key.id[0]);
+    case Reason::wait_child: return knowledge.processes.children(key.pid);
+    case Reason::accelerator: return device_words(key.id[0]);
+    case Reason::other: return key.detail ? syscall_name(key.detail) : std::string();
+    default: return {};
   }
 }
 

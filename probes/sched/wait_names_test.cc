@@ -53,7 +53,8 @@ TEST(WaitTarget, of_a_wait_for_the_network_is_the_peer) {
     EXPECT_EQ(wait_target(peer_key(reason, AF_INET6, "2001:db8::7", 443), knowledge),
               "[2001:db8::7]:443");
     EXPECT_EQ(wait_target(peer_key(reason, AF_INET6, "::1", 80), knowledge), "[::1]:80");
-    EXPECT_EQ(wait_target(peer_key(reason, AF_INET6, "2001:db8::", 1), knowledge), "[2001:db8::]:1");
+    EXPECT_EQ(wait_target(peer_key(reason, AF_INET6, "2001:db8::", 1), knowledge),
+              "[2001:db8::]:1");
     EXPECT_EQ(wait_target(peer_key(reason, AF_INET, "0.0.0.0", 80), knowledge), "");  // accept
     EXPECT_EQ(wait_target(peer_key(reason, AF_INET6, "::", 80), knowledge), "");
   }

@@ -107,7 +107,8 @@ void upwards(const fs::path& mount, const std::string& path, F f) {
   if (path != "/") group /= fs::path(path).relative_path();  // an empty one would add a "/"
   for (;;) {
     f(group);
-    if (group == mount || !group.has_relative_path() || group.string().size() < mount.string().size())
+    if (group == mount || !group.has_relative_path() ||
+        group.string().size() < mount.string().size())
       return;
     group = group.parent_path();
   }

@@ -37,11 +37,11 @@ inline tl::unexpected<Error> fail_errno(const std::string& what, int code = errn
 }  // namespace jobscope
 
 // Value of `expr`, or return its error from the enclosing function.
-#define TRY(expr)                                                                    \
-  __extension__({                                                                    \
-    auto&& try_result_ = (expr);                                                     \
-    if (!try_result_) return tl::unexpected(std::move(try_result_).error());         \
-    ::jobscope::detail::take(std::move(try_result_));                                \
+#define TRY(expr)                                                            \
+  __extension__({                                                            \
+    auto&& try_result_ = (expr);                                             \
+    if (!try_result_) return tl::unexpected(std::move(try_result_).error()); \
+    ::jobscope::detail::take(std::move(try_result_));                        \
   })
 
 namespace jobscope::detail {

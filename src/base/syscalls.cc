@@ -9,8 +9,7 @@ std::string syscall_name(unsigned number) {
     return name;
 #include "syscall_names.inc"
 #undef SYSCALL
-    default:
-      return "syscall " + std::to_string(number);
+    default: return "syscall " + std::to_string(number);
   }
 }
 

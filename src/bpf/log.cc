@@ -41,7 +41,8 @@ std::string BpfLog::first() const {
     if (text.starts_with(kPrefix)) text.remove_prefix(kPrefix.size());
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
     if (text.find("RLIMIT_MEMLOCK") != std::string_view::npos) continue;  // harmless since 5.11
-    if (const size_t end = text.find('\n'); end != std::string_view::npos) text = text.substr(0, end);
+    if (const size_t end = text.find('\n'); end != std::string_view::npos)
+      text = text.substr(0, end);
     if (!text.empty()) return std::string(text);
   }
   return {};

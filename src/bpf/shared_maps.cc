@@ -10,9 +10,9 @@
 namespace jobscope {
 namespace {
 
-constexpr std::array<std::string_view, 9> kShared = {
-    "threads", "events", "losses", "session_globals", "files",
-    "waits",   "costs",  "unsents", "process_hints"};
+constexpr std::array<std::string_view, 9> kShared = {"threads",         "events",  "losses",
+                                                     "session_globals", "files",   "waits",
+                                                     "costs",           "unsents", "process_hints"};
 
 bool is_shared(std::string_view name) {
   for (const std::string_view shared : kShared)
@@ -69,9 +69,9 @@ uint64_t map_bytes(int fd) {
 uint64_t private_map_bytes(const bpf_object* object, const SharedMaps& shared) {
   uint64_t sum = 0;
   const bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, object)
-    if (shared.fd(bpf_map__name(map)) < 0 && bpf_map__fd(map) >= 0)
-      sum += map_bytes(bpf_map__fd(map));
+  bpf_object__for_each_map(
+      map, object) if (shared.fd(bpf_map__name(map)) < 0 && bpf_map__fd(map) >= 0) sum +=
+      map_bytes(bpf_map__fd(map));
   return sum;
 }
 

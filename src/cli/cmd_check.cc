@@ -18,12 +18,9 @@ constexpr int kNotAll = 1;  // something does not work
 
 std::string_view word(ProbeStatus::State state) {
   switch (state) {
-    case ProbeStatus::State::ok:
-      return "ok";
-    case ProbeStatus::State::degraded:
-      return "degraded";
-    default:
-      return "unavailable";
+    case ProbeStatus::State::ok: return "ok";
+    case ProbeStatus::State::degraded: return "degraded";
+    default: return "unavailable";
   }
 }
 
@@ -41,11 +38,12 @@ Result<int> check(const Invocation& invocation) {
     const char* help = "";
     for (const ProbeInfo* info : probe_table())
       if (status.name == info->name) help = info->help;
-    const Colour colour = ok ? Colour::green
-                             : status.state == ProbeStatus::State::degraded ? Colour::yellow
-                                                                            : Colour::red;
-    fmt::print("{:<10}{}{:{}}{}\n", status.name, paint(std::string(word(status.state)), colour, style),
-               "", 13 - word(status.state).size(), help);
+    const Colour colour = ok                                             ? Colour::green
+                          : status.state == ProbeStatus::State::degraded ? Colour::yellow
+                                                                         : Colour::red;
+    fmt::print("{:<10}{}{:{}}{}\n", status.name,
+               paint(std::string(word(status.state)), colour, style), "",
+               13 - word(status.state).size(), help);
     if (!ok) fmt::print("{:10}{}\n", "", printable(status.reason, style));
   }
   return all ? 0 : kNotAll;

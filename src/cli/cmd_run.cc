@@ -18,7 +18,7 @@
 namespace jobscope {
 namespace {
 
-constexpr int kFailure = 125;                  // as timeout and docker do
+constexpr int kFailure = 125;                   // as timeout and docker do
 constexpr uint64_t kLastRecords = 200'000'000;  // ns to wait for the last thread's record
 
 struct RunOptions {
@@ -117,7 +117,8 @@ std::function<Result<int>()> declare_run(CLI::App& app, const Invocation& invoca
     else if (!options->argv.empty() && options->argv.front().starts_with("-"))
       return fail("there is no option '" + options->argv.front() + "'",
                   "'jobscope run --help' lists the options");
-    if (options->argv.empty()) return fail("no command to run", "write: jobscope run -- CMD ARG...");
+    if (options->argv.empty())
+      return fail("no command to run", "write: jobscope run -- CMD ARG...");
     return run(*options, invocation);
   };
 }

@@ -11,13 +11,8 @@ struct Unit {
   std::string_view name;
   double ns;
 };
-constexpr std::array<Unit, 7> kUnits{{{"", 1e9},
-                                      {"ms", 1e6},
-                                      {"us", 1e3},
-                                      {"s", 1e9},
-                                      {"m", 60e9},
-                                      {"h", 3600e9},
-                                      {"d", 86400e9}}};
+constexpr std::array<Unit, 7> kUnits{
+    {{"", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}}};
 constexpr double kMost = 366 * 86400e9;
 
 }  // namespace

@@ -14,7 +14,8 @@ TEST(Duration, ReadsWhatPeopleWrite) {
 }
 
 TEST(Duration, RefusesTheRest) {
-  for (const char* text : {"", "s", "-1s", "0", "1x", "1 s", "1e30", "nan", "inf", "99999d", "30ss"})
+  for (const char* text :
+       {"", "s", "-1s", "0", "1x", "1 s", "1e30", "nan", "inf", "99999d", "30ss"})
     EXPECT_FALSE(parse_duration(text)) << text;
 }
 

@@ -11,8 +11,8 @@
 namespace jobscope {
 namespace {
 
-constexpr std::array<const Command*, 4> kCommands = {&run_command, &attach_command,
-                                                     &report_command, &check_command};
+constexpr std::array<const Command*, 4> kCommands = {&run_command, &attach_command, &report_command,
+                                                     &check_command};
 constexpr int kUsage = 2;
 
 constexpr const char* kDescription =
@@ -38,10 +38,10 @@ size_t distance(const std::string& a, const std::string& b) {
 }
 
 Error unknown_command(const std::string& name) {
-  const auto nearest =
-      *std::min_element(kCommands.begin(), kCommands.end(), [&](const Command* a, const Command* b) {
-        return distance(name, a->name) < distance(name, b->name);
-      });
+  const auto nearest = *std::min_element(kCommands.begin(), kCommands.end(),
+                                         [&](const Command* a, const Command* b) {
+                                           return distance(name, a->name) < distance(name, b->name);
+                                         });
   std::string hint = "'jobscope --help' lists the commands";
   if (distance(name, nearest->name) <= 2)
     hint = fmt::format("did you mean 'jobscope {}'?", nearest->name);
@@ -65,8 +65,8 @@ int main_of_command(const Command& command, const Invocation& invocation) {
     fmt::print("{}", app.help());
     return 0;
   } catch (const CLI::ParseError& error) {
-    print_error({error.what(), fmt::format("'jobscope {} --help' lists its options", command.name),
-                 0});
+    print_error(
+        {error.what(), fmt::format("'jobscope {} --help' lists its options", command.name), 0});
     return command.failure;
   }
   const Result<int> code = run();
@@ -92,7 +92,8 @@ int main_of_program(std::span<const char* const> argv) {
         return main_of_command(*command, {help});
       }
     fmt::print("{}\n\nUsage: jobscope COMMAND [options]\n\nCommands:\n", kDescription);
-    for (const Command* command : kCommands) fmt::print("  {:<10}{}\n", command->name, command->help);
+    for (const Command* command : kCommands)
+      fmt::print("  {:<10}{}\n", command->name, command->help);
     fmt::print("\n{}\n", kFooter);
     return argv.size() > 1 ? 0 : kUsage;
   }

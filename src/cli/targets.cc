@@ -39,7 +39,8 @@ std::vector<Process> all_processes(const std::string& proc) {
     std::string state;
     rest >> state >> process.ppid;
     const bool ended = state == "Z" || state == "X";
-    if (!ended && process.pid != static_cast<uint32_t>(::getpid())) found.push_back(std::move(process));
+    if (!ended && process.pid != static_cast<uint32_t>(::getpid()))
+      found.push_back(std::move(process));
   }
   return found;
 }

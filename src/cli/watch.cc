@@ -59,7 +59,8 @@ void declare(CLI::App& app, WatchOptions& options) {
   app.add_option("--name", options.name, "name of the job in reports")->type_name("NAME");
   app.add_option("--report", options.report, "write the report to FILE instead of standard error")
       ->type_name("FILE");
-  app.add_option("--json", options.json, "write the report as JSON to FILE too (- is standard output)")
+  app.add_option("--json", options.json,
+                 "write the report as JSON to FILE too (- is standard output)")
       ->type_name("FILE");
   app.add_option("-o,--output", options.recording, "record to FILE, for 'jobscope report'")
       ->type_name("FILE");
@@ -73,7 +74,8 @@ void declare(CLI::App& app, WatchOptions& options) {
 
 Result<Results> Results::open(const WatchOptions& options, const Identity& owner) {
   Results results(owner);
-  if (!options.report.empty()) results.report_.emplace(TRY(OutputFile::create(options.report, owner)));
+  if (!options.report.empty())
+    results.report_.emplace(TRY(OutputFile::create(options.report, owner)));
   if (!options.json.empty()) results.json_.emplace(TRY(OutputFile::create(options.json, owner)));
   if (!options.recording.empty()) {
     const ActingAs acting = TRY(ActingAs::take(owner));
@@ -149,7 +151,8 @@ void Watch::step(const std::function<void()>& every_second) {
   const uint64_t before = monotonic_now();
   const bool young = before - job_.start < kYoung;
   uint64_t wait = static_cast<uint64_t>(young ? kTick : kSlowTick) * 1'000'000;
-  if (limit_) wait = std::min(wait, job_.start + limit_ > before ? job_.start + limit_ - before : 0);
+  if (limit_)
+    wait = std::min(wait, job_.start + limit_ > before ? job_.start + limit_ - before : 0);
   if (const uint64_t due = session_->due()) wait = std::min(wait, due > before ? due - before : 0);
   std::vector<pollfd> polled;
   for (const int fd : fds_) polled.push_back({fd, POLLIN, 0});

@@ -37,7 +37,8 @@ class Results {
   bool wants_intervals() const { return recording_.has_value(); }
   // One row of the recording. A failure is kept and told at the end: the job comes first.
   void interval(const Snapshot& snapshot);
-  // Writes everything. Failures go to standard error, a line each; the report comes out in any case.
+  // Writes everything. Failures go to standard error, a line each; the report comes out in any
+  // case.
   void finish(const Snapshot& snapshot);
 
  private:

@@ -146,7 +146,8 @@ Found lost_cpu(const View& view) {
 
 namespace {
 
-// Time of the main thread that went into yielding: in the call, and in the queue for a CPU after it.
+// Time of the main thread that went into yielding: in the call, and in the queue for a CPU after
+// it.
 Nanoseconds spin_of_main(const View& view) {
   if (!view.focus.main) return 0;
   const ThreadUse& main = *view.focus.main;
@@ -162,9 +163,10 @@ std::string main_spins(const View& view, Nanoseconds spin) {
     if (group.main || share_of(group.cpu(), view.totals.cpu) < 0.1) continue;
     who += (who.empty() ? "" : " and ") + group.label;
   }
-  return fmt::format("The main thread spent {} spinning: it calls sched_yield until other threads "
-                     "are ready{}.",
-                     view.main_words(spin), who.empty() ? "" : " (busy meanwhile: " + who + ")");
+  return fmt::format(
+      "The main thread spent {} spinning: it calls sched_yield until other threads "
+      "are ready{}.",
+      view.main_words(spin), who.empty() ? "" : " (busy meanwhile: " + who + ")");
 }
 
 }  // namespace
@@ -215,12 +217,11 @@ Found yield_spin(const View& view) {
                                 sampled ? fmt::format("{} of {}", human_count(totals.yield_samples),
                                                       human_count(totals.samples))
                                         : "unknown");
-  finding.advice =
-      view.mindspore()
-          ? "MindSpore's pools spin before they sleep: try fewer threads, "
-            "mindspore.runtime.dispatch_threads_num(N), and compare."
-          : "Fewer threads in that pool spin less; or let them sleep, for OpenMP with "
-            "OMP_WAIT_POLICY=passive.";
+  finding.advice = view.mindspore()
+                       ? "MindSpore's pools spin before they sleep: try fewer threads, "
+                         "mindspore.runtime.dispatch_threads_num(N), and compare."
+                       : "Fewer threads in that pool spin less; or let them sleep, for OpenMP with "
+                         "OMP_WAIT_POLICY=passive.";
   return finding;
 }
 

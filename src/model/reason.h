@@ -13,9 +13,32 @@ namespace jobscope {
 
 // Same order and numbers as `enum reason` of the BPF side (bpf/reason.h).
 enum class Reason : uint8_t {
-  cpu_user, cpu_system, stolen, runqueue, throttled, disk_read, disk_write, fsync, page_fault,
-  file_other, remote_fs, net_recv, net_send, net_connect, poll, pipe, unix_socket, futex, gil,
-  barrier, sleep, wait_child, accelerator, memory, stopped, other,
+  cpu_user,
+  cpu_system,
+  stolen,
+  runqueue,
+  throttled,
+  disk_read,
+  disk_write,
+  fsync,
+  page_fault,
+  file_other,
+  remote_fs,
+  net_recv,
+  net_send,
+  net_connect,
+  poll,
+  pipe,
+  unix_socket,
+  futex,
+  gil,
+  barrier,
+  sleep,
+  wait_child,
+  accelerator,
+  memory,
+  stopped,
+  other,
 };
 constexpr size_t kReasons = REASON_COUNT;
 static_assert(static_cast<size_t>(Reason::other) + 1 == kReasons);

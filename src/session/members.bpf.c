@@ -13,7 +13,7 @@ struct {
   __type(value, u32);
 } adoptions SEC(".maps");
 
-__u32 adopted; // threads adopted by the last walk
+__u32 adopted;  // threads adopted by the last walk
 
 // Processes that become members at their next exec: pid → job. Written by user space.
 struct {
@@ -83,7 +83,7 @@ int BPF_PROG(on_exec, struct task_struct *task) {
   struct globals *g = globals();
   t->since = bpf_ktime_get_ns() - (g ? g->clock_offset : 0);
   barrier();
-  t->start = t->since; // from here on the switches count
+  t->start = t->since;  // from here on the switches count
   bpf_map_delete_elem(&roots, &pid);
   return 0;
 }
@@ -92,7 +92,7 @@ static __always_inline struct thread *adopt(struct task_struct *task) {
   u32 pid = task->tgid;
   u32 *job = bpf_map_lookup_elem(&adoptions, &pid);
   struct thread *leader = NULL;
-  if (!job) { // a thread the kernel made for a member (io_uring), without a fork
+  if (!job) {  // a thread the kernel made for a member (io_uring), without a fork
     leader = bpf_task_storage_get(&threads, task->group_leader, NULL, 0);
     if (!leader) return NULL;
   }
@@ -119,7 +119,7 @@ static __always_inline struct thread *adopt(struct task_struct *task) {
   }
   t->since = now;
   barrier();
-  t->start = now; // from here on the switches count
+  t->start = now;  // from here on the switches count
   adopted += 1;
   return t;
 }

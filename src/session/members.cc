@@ -1,8 +1,8 @@
 #include "src/session/members.h"
 
+#include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,8 +1,8 @@
 #include "src/session/process_names.h"
 
-#include <bpf/bpf.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <bpf/bpf.h>
 
 #include <algorithm>
 #include <array>
@@ -18,8 +18,9 @@ namespace {
 
 // When to look at a process's memory after its exec: libraries come in its first moments, and then
 // now and then. ns.
-constexpr std::array<uint64_t, 7> kLooks = {20'000'000,    80'000'000,    300'000'000,  1'000'000'000,
-                                            4'000'000'000, 15'000'000'000, 60'000'000'000};
+constexpr std::array<uint64_t, 7> kLooks = {20'000'000,    80'000'000,    300'000'000,
+                                            1'000'000'000, 4'000'000'000, 15'000'000'000,
+                                            60'000'000'000};
 constexpr size_t kMaxProcesses = 65536;
 constexpr size_t kMaxChildNames = 256;
 

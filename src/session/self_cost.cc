@@ -36,7 +36,8 @@ void measure_process(SelfCost& cost) {
   rusage use{};
   ::getrusage(RUSAGE_SELF, &use);
   const auto ns = [](const timeval& t) {
-    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_usec) * 1000;
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 +
+           static_cast<uint64_t>(t.tv_usec) * 1000;
   };
   cost.cpu = ns(use.ru_utime) + ns(use.ru_stime);
   cost.rss = static_cast<uint64_t>(use.ru_maxrss) * 1024;

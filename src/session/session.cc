@@ -113,8 +113,7 @@ void Session::Impl::take(const void* data, size_t size) {
       knowledge.processes.ended({end.pid, end.process});
       break;
     }
-    default:
-      break;
+    default: break;
   }
   for (auto& [info, probe] : probes) probe->on_event(record);
 }
@@ -163,8 +162,7 @@ void Session::drain() {
   ring_buffer__consume(impl_->ring.get());
   const uint64_t now = monotonic_now();
   const uint64_t due = impl_->knowledge.processes.due();
-  if (due && due <= now)
-    impl_->knowledge.processes.look(now, impl_->maps.fd("process_hints"));
+  if (due && due <= now) impl_->knowledge.processes.look(now, impl_->maps.fd("process_hints"));
   impl_->knowledge.waits.make_room(impl_->maps.fd("waits"), impl_->wait_entries());
 }
 

@@ -11,7 +11,8 @@
 
 namespace jobscope {
 
-// Single-threaded: all calls come from one thread. Destroying it takes everything out of the kernel.
+// Single-threaded: all calls come from one thread. Destroying it takes everything out of the
+// kernel.
 class Session {
  public:
   // Loads membership and all probes. Fails only if no job could be watched at all; a probe that

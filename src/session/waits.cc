@@ -9,8 +9,8 @@
 namespace jobscope {
 namespace {
 
-constexpr size_t kTakeOut = 6000;       // of the map's room for 16384
-constexpr uint64_t kLookAgain = 2000;   // new entries
+constexpr size_t kTakeOut = 6000;      // of the map's room for 16384
+constexpr uint64_t kLookAgain = 2000;  // new entries
 constexpr size_t kMaxKept = 65536;
 
 auto order(const wait_key& k) {

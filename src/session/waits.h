@@ -33,8 +33,8 @@ class WaitTable {
  private:
   void keep(const wait_key& key, const wait_use& use);
 
-  WaitMap kept_;     // taken out of the map, or brought by ended threads
-  WaitMap in_map_;   // as of the last look
+  WaitMap kept_;    // taken out of the map, or brought by ended threads
+  WaitMap in_map_;  // as of the last look
   struct ThreadId {
     uint32_t tid;
     uint64_t start;

@@ -5,8 +5,6 @@
 #include <bpf/bpf_helpers.h>
 
 SEC("tp_btf/sched_switch")
-int nop(void *ctx) {
-  return 0;
-}
+int nop(void *ctx) { return 0; }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
