@@ -125,8 +125,7 @@ struct task_struct {
   struct thread_info thread_info;
   unsigned int __state; /* `state` before 5.14, see task_state() */
   unsigned int flags;
-  int on_rq;
-  int on_cpu;
+  unsigned int on_rq, on_cpu; /* u8 in 7.x: only unsigned fields may differ in size */
   int exit_code;
   int pid, tgid;
   unsigned in_iowait : 1;

@@ -60,9 +60,7 @@ class BlockioProbe : public Probe {
     return {};
   }
 
-  uint64_t map_bytes(const SharedMaps& maps) const override {
-    return private_map_bytes(skeleton_->obj, maps);
-  }
+  const bpf_object* object() const override { return skeleton_->obj; }
 
  private:
   // Leaves in only the programs that fit the kernel.

@@ -55,9 +55,7 @@ class FaultProbe : public Probe {
     return {};
   }
 
-  uint64_t map_bytes(const SharedMaps& maps) const override {
-    return skeleton_ ? private_map_bytes(skeleton_->obj, maps) : 0;
-  }
+  const bpf_object* object() const override { return skeleton_ ? skeleton_->obj : nullptr; }
 
  private:
   Skeleton<fault_bpf> skeleton_;

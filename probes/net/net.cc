@@ -63,9 +63,7 @@ class NetProbe : public Probe {
     return {};
   }
 
-  uint64_t map_bytes(const SharedMaps& maps) const override {
-    return private_map_bytes(skeleton_->obj, maps);
-  }
+  const bpf_object* object() const override { return skeleton_->obj; }
 
  private:
   struct Program {

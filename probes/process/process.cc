@@ -45,9 +45,7 @@ class ProcessProbe : public Probe {
     return {};
   }
 
-  uint64_t map_bytes(const SharedMaps& maps) const override {
-    return private_map_bytes(skeleton_->obj, maps);
-  }
+  const bpf_object* object() const override { return skeleton_->obj; }
 
  private:
   void oom_kill(const oom_event& event) {

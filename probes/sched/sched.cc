@@ -75,9 +75,7 @@ class SchedProbe : public Probe {
     return {};
   }
 
-  uint64_t map_bytes(const SharedMaps& maps) const override {
-    return private_map_bytes(skeleton_->obj, maps);
-  }
+  const bpf_object* object() const override { return skeleton_->obj; }
 
  private:
   void optional(Result<Link> link, const std::string& lack) {

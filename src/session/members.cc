@@ -126,6 +126,8 @@ Result<uint32_t> Members::walk(const std::function<void(const ThreadRecord&)>& f
   return adopted;
 }
 
+const bpf_object* Members::object() const { return impl_->skeleton->obj; }
+
 uint64_t Members::clock_offset() const {
   const uint32_t zero = 0;
   globals g{};

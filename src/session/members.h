@@ -26,6 +26,7 @@ class Members {
   // Calls f for each living member that has run, adopting those that should be members. Returns
   // how many it adopted.
   Result<uint32_t> walk(const std::function<void(const ThreadRecord&)>& f);
+  const bpf_object* object() const;
   // CLOCK_MONOTONIC - scheduler's clock, ns.
   uint64_t clock_offset() const;
 

@@ -46,8 +46,8 @@ class Probe {
   virtual Result<> collect(const Knowledge&, Snapshot&) = 0;
   // The same for a look that has to be cheap: only what a row of a recording needs.
   virtual void glance(const Knowledge&, Snapshot&) {}
-  // Kernel memory of its own maps, bytes.
-  virtual uint64_t map_bytes(const SharedMaps&) const { return 0; }
+  // Its BPF object, for what the kernel keeps of it (memory, runs it left out); nullptr: none.
+  virtual const bpf_object* object() const { return nullptr; }
 };
 
 struct ProbeInfo {

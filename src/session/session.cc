@@ -211,7 +211,16 @@ SelfCost Session::Impl::self() const {
   measure_process(own);
   own.bpf = bpf_run_time(maps, knowledge.cpus);
   own.map_bytes = maps.bytes();
-  for (const auto& [info, probe] : probes) own.map_bytes += probe->map_bytes(maps);
+  uint64_t missed = 0;
+  const auto add = [&](const bpf_object* object) {
+    if (!object) return;
+    own.map_bytes += private_map_bytes(object, maps);
+    missed += missed_runs(object);
+  };
+  add(members->object());
+  for (const auto& [info, probe] : probes) add(probe->object());
+  if (missed) own.lost["runs of BPF programs"] = missed;
+  own.events_lost += missed;
   for (uint32_t i = 0; i < LOSSES; ++i) {
     const auto values = per_cpu<uint64_t>(maps.fd("losses"), i, knowledge.cpus);
     const uint64_t lost = std::accumulate(values.begin(), values.end(), uint64_t{0});
