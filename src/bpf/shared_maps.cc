@@ -69,7 +69,7 @@ uint64_t map_bytes(int fd) {
 
 uint64_t missed_runs(const bpf_object* object) {
   uint64_t sum = 0;
-  const bpf_program* program = nullptr;
+  bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object) {
     bpf_prog_info info{};  // recursion_misses since 5.12, 9ed9e9ba2337
     uint32_t size = sizeof(info);
