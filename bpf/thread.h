@@ -103,11 +103,11 @@ struct thread {
   char waker[16];
   __u64 io_inode; /* file of its last block request or fault, 0: none since it last slept */
   __u32 io_device;
-  __u32 killer_pid; /* on leaders: who sent the last deadly signal, 0: the kernel */
+  __u32 killer_pid; /* on leaders: who sent the last signal that may end it, 0: the kernel */
   __u32 killer_signal;
   char killer[16];
   __u64 yield_queued; /* of REASON_RUNQUEUE: after a sched_yield, so of its own will */
-  __u32 migrations, node_moves, yields, samples, yield_samples;
+  __u64 migrations, node_moves, yields, samples, yield_samples;
   __u32 pad;
   /* Filled in when the record is sent or dumped, from the task. */
   __u64 now;    /* dump only: the moment of the copy */

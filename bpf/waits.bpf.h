@@ -214,7 +214,8 @@ static __always_inline u8 wait_on_socket(struct thread *t, struct file *file, u8
     u64 address = BPF_CORE_READ(sk, __sk_common.skc_daddr);
     t->wait.id[1] = address << 32 | 0xFFFF0000;  // ::ffff:a.b.c.d, as it lies in memory
   } else if (family == AF_INET6) {
-    BPF_CORE_READ_INTO(&t->wait.id, sk, __sk_common.skc_v6_daddr);
+    if (bpf_core_field_exists(((struct sock_common *)0)->skc_v6_daddr))
+      BPF_CORE_READ_INTO(&t->wait.id, sk, __sk_common.skc_v6_daddr);
   } else {
     return REASON_OTHER;
   }

@@ -24,6 +24,8 @@ class ProcessProbe : public Probe {
     return skeleton_.attach();
   }
 
+  void begin_look() override { processes_.begin_look(); }
+
   void on_thread(const ThreadRecord& record) override { processes_.thread(record); }
 
   void on_event(const event& event) override {

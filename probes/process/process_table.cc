@@ -57,6 +57,10 @@ std::vector<std::string> split_argv(std::string_view bytes) {
   return argv;
 }
 
+void ProcessTable::begin_look() {
+  for (auto& [id, process] : processes_) process.living.clear();
+}
+
 void ProcessTable::thread(const ThreadRecord& record) {
   const struct thread& t = record.head;
   Process& process = processes_[{t.pid, t.process}];
@@ -93,6 +97,7 @@ void ProcessTable::end(const process_event& event) {
   process.ppid = event.ppid;
   process.name = text(event.name);
   process.event = event;
+  if (ended_ > kMaxEnded + kMaxEnded / 10) fold();
 }
 
 void ProcessTable::oom_killed(uint32_t pid) {
@@ -112,8 +117,8 @@ ProcessUse ProcessTable::use_of(const ProcessId& id, const Process& process,
   use.argv_truncated = process.argv_truncated;
   // Watched from its birth: since its start. Attached: since the watch began.
   use.start = process.attached ? process.first + clock_offset : id.start;
-  const uint64_t last =
-      std::max<uint64_t>(process.last ? process.last + clock_offset : 0, process.event.at);
+  // An ended one needs no clock: its end was told in CLOCK_MONOTONIC.
+  const uint64_t last = process.ended ? process.event.at : process.last + clock_offset;
   use.lifetime = last > use.start ? last - use.start : 0;
   use.exited = process.ended;
   use.cpu = process.cpu;
@@ -132,7 +137,12 @@ ProcessUse ProcessTable::use_of(const ProcessId& id, const Process& process,
   return use;
 }
 
-void ProcessTable::fold(uint64_t clock_offset, uint64_t brief) {
+void ProcessTable::fold() {
+  fold(kBrief);
+  fold(~uint64_t{0});
+}
+
+void ProcessTable::fold(uint64_t brief) {
   for (auto at = processes_.begin(); at != processes_.end() && ended_ > kMaxEnded;) {
     const Process& process = at->second;
     // The record of its last thread comes a moment after that of its end.
@@ -142,7 +152,7 @@ void ProcessTable::fold(uint64_t clock_offset, uint64_t brief) {
       ++at;
       continue;
     }
-    const ProcessUse one = use_of(at->first, process, clock_offset);
+    const ProcessUse one = use_of(at->first, process, 0);
     auto [sum, is_new] = folded_.try_emplace(one.name, one);
     if (is_new) {
       sum->second.pid = 0;
@@ -165,10 +175,6 @@ void ProcessTable::fold(uint64_t clock_offset, uint64_t brief) {
 }
 
 void ProcessTable::write(uint64_t clock_offset, std::vector<ProcessUse>& to) {
-  if (ended_ > kMaxEnded + kMaxEnded / 10) {
-    fold(clock_offset, kBrief);
-    fold(clock_offset, ~uint64_t{0});
-  }
   const size_t first = to.size();
   for (const auto& [id, process] : processes_) to.push_back(use_of(id, process, clock_offset));
   std::stable_sort(to.begin() + static_cast<ptrdiff_t>(first), to.end(),

@@ -20,6 +20,7 @@ class ProcessTable {
   // Of more, those with the least pids are kept as sums by name.
   static constexpr size_t kMaxEnded = 50'000;
 
+  void begin_look();
   void thread(const ThreadRecord& record);
   void exec(const exec_event& event, std::string_view argv);
   void end(const process_event& event);
@@ -44,7 +45,8 @@ class ProcessTable {
   };
   ProcessUse use_of(const ProcessId& id, const Process& process, uint64_t clock_offset) const;
   // Folds ended processes that lived shorter than `brief`, until few enough are left.
-  void fold(uint64_t clock_offset, uint64_t brief);
+  void fold(uint64_t brief);
+  void fold();
 
   std::map<ProcessId, Process> processes_;
   std::map<std::string, ProcessUse> folded_;

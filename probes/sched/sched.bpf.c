@@ -120,7 +120,7 @@ static __always_inline void charge_wait(struct thread *t, u64 blocked) {
 static __always_inline void charge_cpu(struct thread *t, u64 exec, u64 now) {
   u64 held = now - t->since;
   u64 ran = exec - t->ran;
-  if (ran > held) ran = held;  // the first time only: it is stale when the watch begins
+  if (ran > held) ran = held;  // its figure is stale when the watch begins
   t->ran = exec;
   t->parts[REASON_CPU_USER] += ran;
   u64 rest = held - ran;
@@ -193,7 +193,9 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
   u64 queued = task->sched_info.run_delay - t->delay;
   u64 last_queued = task->sched_info.last_queued;
   if (last_queued && last_queued < now) queued += now - last_queued;
-  if (!t->start) { /* its first time: it was born when it was first queued */
+  bool first = !t->start;
+  if (first) { /* it was born when it was first queued */
+    if (t->state != THREAD_QUEUED) return; /* not born: being adopted at this moment */
     since = now > queued ? now - queued : now;
     t->start = since;
   }
@@ -201,7 +203,7 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
   u64 away = now - since;
   if (t->state == THREAD_QUEUED || queued > away) queued = away;
   u64 throttled = 0;
-  if (t->has_quota && queued) {
+  if (t->has_quota && queued && !first) {
     u8 any;
     throttled = throttled_time(task, &any) - t->throttled;
     if (throttled > queued) throttled = queued;
@@ -210,7 +212,10 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
   t->parts[REASON_RUNQUEUE] += queued - throttled;
   if (t->yielded) t->yield_queued += queued - throttled;
   t->yielded = 0;
-  if (t->state == THREAD_BLOCKED) charge_wait(t, away - queued);
+  if (t->state == THREAD_BLOCKED)
+    charge_wait(t, away - queued);
+  else /* nothing is left, unless we did not see it leave */
+    t->parts[REASON_OTHER] += away - queued;
   t->since = now;
   t->state = THREAD_ON_CPU;
 

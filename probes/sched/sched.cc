@@ -54,6 +54,8 @@ class SchedProbe : public Probe {
 
   std::string degraded() const override { return degraded_; }
 
+  void begin_look() override { threads_.begin_look(); }
+
   void on_thread(const ThreadRecord& record) override { threads_.add(record); }
 
   void glance(const Knowledge& knowledge, Snapshot& snapshot) override {
@@ -62,6 +64,7 @@ class SchedProbe : public Probe {
 
   Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
     glance(knowledge, snapshot);
+    write_unsent(knowledge, snapshot);
     write_waits(knowledge, snapshot);
     write_wakers(knowledge, snapshot);
     for (const histogram& h :
@@ -89,7 +92,7 @@ class SchedProbe : public Probe {
 
   Result<Link> attach_samples() {
     const int cpus = libbpf_num_possible_cpus();
-    Link last;
+    std::vector<Link> links;
     for (int cpu = 0; cpu < cpus; ++cpu) {
       perf_event_attr attr{};
       attr.type = PERF_TYPE_SOFTWARE;
@@ -106,13 +109,32 @@ class SchedProbe : public Probe {
       BpfLog log;
       bpf_link* link = bpf_program__attach_perf_event(skeleton_->progs.on_sample, event);
       if (!link) {
+        const int error = errno;
         ::close(event);
-        return fail_errno("attaching to the CPU clock event");
+        return fail_errno("attaching to the CPU clock event", error);
       }
-      if (last) links_.push_back(std::move(last));
-      last.reset(link);  // owns the event's descriptor
+      links.emplace_back(link);  // owns the event's descriptor
     }
+    if (links.empty()) return fail("there is no CPU to sample");
+    Link last = std::move(links.back());
+    links.pop_back();
+    std::move(links.begin(), links.end(), std::back_inserter(links_));
     return last;
+  }
+
+  // Threads whose record found no room in the ring: their time is not lost.
+  void write_unsent(const Knowledge& knowledge, Snapshot& snapshot) const {
+    ThreadUse lost;
+    lost.name = "(records lost)";
+    lost.exited = true;
+    lost.threads = 0;
+    for (const unsent& one :
+         per_cpu<unsent>(bpf_map__fd(skeleton_->maps.unsents), 0, knowledge.cpus)) {
+      lost.threads += static_cast<uint32_t>(one.threads);
+      for (size_t i = 0; i < kReasons; ++i) lost.parts[i] += one.parts[i];
+    }
+    lost.lifetime = sum(lost.parts);
+    if (lost.threads) snapshot.threads.push_back(std::move(lost));
   }
 
   void write_waits(const Knowledge& knowledge, Snapshot& snapshot) const {

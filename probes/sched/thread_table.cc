@@ -65,7 +65,7 @@ void ThreadTable::add(const ThreadRecord& record) {
   const thread& t = record.head;
   const Id id{t.tid, t.process, t.start};
   if (!record.ended) {
-    threads_.insert_or_assign(id, keep(record));
+    threads_.insert_or_assign(id, keep(record)).first->second.look = look_;
     return;
   }
   if (ended_ >= kMaxEnded) {
@@ -131,7 +131,8 @@ void ThreadTable::write(uint64_t clock_offset, const ProcessNames& names,
     to.push_back(std::move(use));
   };
   const size_t first = to.size();
-  for (const auto& [id, kept] : threads_) write_one(kept);
+  for (const auto& [id, kept] : threads_)
+    if (kept.ended || kept.look == look_) write_one(kept);
   std::stable_sort(to.begin() + static_cast<ptrdiff_t>(first), to.end(),
                    [](const ThreadUse& a, const ThreadUse& b) {
                      return a.start != b.start ? a.start < b.start : a.tid < b.tid;

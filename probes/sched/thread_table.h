@@ -24,6 +24,8 @@ class ThreadTable {
  public:
   static constexpr size_t kMaxEnded = 50'000;
 
+  // What was told of living threads is void; those that still live are told again.
+  void begin_look() { ++look_; }
   void add(const ThreadRecord& record);
   // Appends to the snapshot, oldest first.
   void write(uint64_t clock_offset, const ProcessNames& names, std::vector<ThreadUse>& to) const;
@@ -34,6 +36,7 @@ class ThreadTable {
     std::map<uint32_t, uint64_t> cores;
     uint32_t threads = 1;
     bool ended = false;
+    uint64_t look = 0;  // the one that told it
   };
   struct Id {
     uint32_t tid;
@@ -47,6 +50,7 @@ class ThreadTable {
   std::map<Id, Kept> threads_;
   std::map<std::pair<uint32_t, std::string>, Kept> folded_;  // by pid 0 and name
   size_t ended_ = 0;
+  uint64_t look_ = 0;
 };
 
 }  // namespace jobscope

@@ -117,6 +117,7 @@ static __always_inline struct thread *adopt(struct task_struct *task) {
     t->wait.reason = t->reason;
     t->state = THREAD_BLOCKED;
   }
+  __builtin_memset(t->parts, 0, sizeof(t->parts));
   t->since = now;
   barrier();
   t->start = now;  // from here on the switches count

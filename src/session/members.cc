@@ -84,6 +84,13 @@ Result<> Members::adopt(std::span<const uint32_t> pids, uint32_t job) {
   return {};
 }
 
+void Members::adopted_all() {
+  const int map = bpf_map__fd(impl_->skeleton->maps.adoptions);
+  uint32_t pid = 0;
+  while (bpf_map_get_next_key(map, nullptr, &pid) == 0 && bpf_map_delete_elem(map, &pid) == 0) {
+  }
+}
+
 Result<> Members::adopt_at_exec(uint32_t pid, uint32_t job) {
   if (bpf_map_update_elem(bpf_map__fd(impl_->skeleton->maps.roots), &pid, &job, BPF_ANY) != 0)
     return fail_errno("adopting process " + std::to_string(pid));

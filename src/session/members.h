@@ -21,6 +21,8 @@ class Members {
 
   // Processes whose threads become members at the next walk, if they are not yet.
   Result<> adopt(std::span<const uint32_t> pids, uint32_t job);
+  // Forgets whom to adopt: their children are members by birth, and pids are used again.
+  void adopted_all();
   // A process that becomes a member at its next exec.
   Result<> adopt_at_exec(uint32_t pid, uint32_t job);
   // Calls f for each living member that has run, adopting those that should be members. Returns

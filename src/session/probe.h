@@ -40,6 +40,8 @@ class Probe {
   virtual std::string degraded() const { return {}; }
   // One record of the ring, in the order of events.
   virtual void on_event(const event&) {}
+  // A look begins: what was told of living threads is void.
+  virtual void begin_look() {}
   // Every look first tells all living threads, then those that ended since.
   virtual void on_thread(const ThreadRecord&) {}
   // Adds what it knows to the snapshot. Counters are cumulative.

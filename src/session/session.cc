@@ -22,8 +22,9 @@ struct FreeRing {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 };
 
-constexpr std::array<const char*, LOSSES> kLossNames = {
+constexpr std::array kLossNames = {
     "thread records", "events", "threads", "named waits", "files", "block requests", "peers"};
+static_assert(kLossNames.size() == LOSSES);
 
 }  // namespace
 
@@ -41,6 +42,7 @@ struct Session::Impl {
   void start_probes();
   void take(const void* data, size_t size);
   void name_process(const thread& t);
+  void meet(const thread& t);
   void walk();
   uint64_t wait_entries() const;
   SelfCost self() const;
@@ -122,15 +124,20 @@ void Session::Impl::name_process(const thread& t) {
   if (t.pid == t.tid) knowledge.processes.seen({t.pid, t.process}, t.name);
 }
 
+// A living thread. Its process may have come without an exec: by a fork, or before the watch.
+void Session::Impl::meet(const thread& t) {
+  if (t.pid == t.tid && !knowledge.processes.knows({t.pid, t.process}))
+    knowledge.processes.exec({t.pid, t.process}, monotonic_now());
+  name_process(t);
+}
+
 void Session::Impl::walk() {
   knowledge.waits.begin_look();
+  for (auto& [info, probe] : probes) probe->begin_look();
   living = 0;
   (void)members->walk([this](const ThreadRecord& record) {
     ++living;
-    const thread& t = record.head;
-    if (t.pid == t.tid && !knowledge.processes.knows({t.pid, t.process}))  // forked, no exec
-      knowledge.processes.exec({t.pid, t.process}, monotonic_now());
-    name_process(t);
+    meet(record.head);
     knowledge.waits.add_living(record.head);
     for (auto& [info, probe] : probes) probe->on_thread(record);
   });
@@ -140,13 +147,12 @@ Result<> Session::adopt(std::span<const uint32_t> pids) {
   TRY(impl_->members->adopt(pids, kJob));
   impl_->awaited.insert(pids.begin(), pids.end());
   for (;;) {
-    const uint32_t adopted = TRY(impl_->members->walk([this](const ThreadRecord& record) {
-      const thread& t = record.head;
-      impl_->name_process(t);
-      if (t.pid == t.tid) impl_->knowledge.processes.exec({t.pid, t.process}, monotonic_now());
-    }));
-    if (adopted == 0) return {};
+    const uint32_t adopted = TRY(impl_->members->walk(
+        [this](const ThreadRecord& record) { impl_->meet(record.head); }));
+    if (adopted == 0) break;
   }
+  impl_->members->adopted_all();
+  return {};
 }
 
 Result<> Session::adopt_at_exec(uint32_t pid) {

@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(realpath "$1")
 shift
-clang -g -O2 -target bpf -c tests/bench/nop.bpf.c -o "$build/nop.bpf.o"
+clang -g -O2 -target bpf -isystem "/usr/include/$(cc -print-multiarch)" -c tests/bench/nop.bpf.c -o "$build/nop.bpf.o"
 cc -O2 -Wall -Wextra -o "$build/switches" tests/bench/switches.c
+cc -O2 -Wall -Wextra -o "$build/attach" tests/bench/attach.c -lbpf
 "$build/jobscope" check >/dev/null
 exec /usr/bin/python3 tests/bench/bench.py --build "$build" "$@"
