@@ -205,6 +205,7 @@ struct globals {
   __u64 clock_offset; /* CLOCK_MONOTONIC - rq->clock */
   __u64 clock_seen;   /* rq->clock when it was last compared */
   __u64 clock_cost;   /* ns between two readings of the clock, one after the other */
+  __s64 threads;      /* members that have not left their CPU for the last time */
   __u64 wait_entries; /* put into the map `waits` so far */
   __u64 last_wake;    /* CLOCK_MONOTONIC: when the reader of the ring was last woken for an exec */
 };

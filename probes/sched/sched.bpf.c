@@ -32,7 +32,7 @@ struct {
 } unsents SEC(".maps");
 
 #define RUNTIME_INF (~0ull)
-#define QUOTA_PERIOD 100000000ull /* ns between two looks for a quota */
+#define QUOTA_PERIOD 10000000ull /* ns between two looks for a quota */
 #define GROUP_DEPTH 8
 
 /* Time that the CPUs of the task's groups were throttled so far; *any = a group has a quota. */
@@ -136,6 +136,8 @@ static __always_inline void charge_cpu(struct thread *t, u64 exec, u64 now) {
 
 static __always_inline void end_thread(struct thread *t, struct task_struct *task) {
   t->state = THREAD_ENDED;
+  struct globals *g = globals();
+  if (g) __sync_fetch_and_add(&g->threads, -1);
   t->utime = task->utime;
   t->stime = task->stime;
   t->voluntary = task->nvcsw;

@@ -19,7 +19,8 @@ namespace jobscope {
 namespace {
 
 constexpr int kFailure = 125;                   // as timeout and docker do
-constexpr uint64_t kLastRecords = 200'000'000;  // ns to wait for the last thread's record
+// To wait for the records of the root, and of threads that are still on their way out, ns.
+constexpr uint64_t kLastRecords = 200'000'000, kStragglers = 20'000'000;
 
 struct RunOptions {
   WatchOptions watch;
@@ -40,13 +41,16 @@ std::optional<ExitStatus> watch_job(Watch& watch, JobSignals& signals, Launch& l
   }
 }
 
-// The root is reaped a moment before its thread leaves its CPU for the last time.
+// A process is reaped a moment before its thread leaves its CPU for the last time.
 void wait_for_last_records(Session& session, uint32_t root) {
   const uint64_t give_up = monotonic_now() + kLastRecords;
   while (!session.told_end_of(root) && monotonic_now() < give_up) {
     ::usleep(500);
     session.drain();
   }
+  const uint64_t enough = monotonic_now() + kStragglers;  // what lives on does so for longer
+  while (session.unfinished() > 0 && monotonic_now() < enough) ::usleep(500);
+  session.drain();
 }
 
 // After --for: the job goes on, and we stay as its parent so that its exit code is ours too.

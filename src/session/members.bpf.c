@@ -25,6 +25,8 @@ struct {
 } roots SEC(".maps");
 
 static __always_inline void init_thread(struct thread *t, struct task_struct *task, u32 job) {
+  struct globals *g = globals();
+  if (g) __sync_fetch_and_add(&g->threads, 1);
   t->job = job;
   t->pid = task->tgid;
   t->tid = task->pid;

@@ -44,7 +44,7 @@ struct Session::Impl {
   void name_process(const thread& t);
   void meet(const thread& t);
   void walk();
-  uint64_t wait_entries() const;
+  globals read_globals() const;
   SelfCost self() const;
 };
 
@@ -169,7 +169,7 @@ void Session::drain() {
   const uint64_t now = monotonic_now();
   const uint64_t due = impl_->knowledge.processes.due();
   if (due && due <= now) impl_->knowledge.processes.look(now, impl_->maps.fd("process_hints"));
-  impl_->knowledge.waits.make_room(impl_->maps.fd("waits"), impl_->wait_entries());
+  impl_->knowledge.waits.make_room(impl_->maps.fd("waits"), impl_->read_globals().wait_entries);
 }
 
 SnapshotPtr Session::look(const JobRun& job) {
@@ -192,13 +192,14 @@ SnapshotPtr Session::look(const JobRun& job) {
   return snapshot;
 }
 
-// Entries that were put into the map of waits so far.
-uint64_t Session::Impl::wait_entries() const {
+globals Session::Impl::read_globals() const {
   const uint32_t zero = 0;
   globals g{};
   bpf_map_lookup_elem(maps.fd("session_globals"), &zero, &g);
-  return g.wait_entries;
+  return g;
 }
+
+int64_t Session::unfinished() const { return impl_->read_globals().threads; }
 
 SnapshotPtr Session::glance(const JobRun& job) {
   impl_->walk();

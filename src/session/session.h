@@ -45,8 +45,10 @@ class Session {
   void refresh();
   // Members that were alive at the last look.
   size_t living() const;
-  // True when the end of this process's main thread has been told: its figures are whole.
+  // True when the end of this process's main thread has been told.
   bool told_end_of(uint32_t pid) const;
+  // Threads of the job that have not ended, by the kernel side's count.
+  int64_t unfinished() const;
   const std::vector<ProbeStatus>& probes() const;
 
  private:
