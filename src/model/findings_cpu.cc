@@ -74,7 +74,7 @@ std::pair<std::string, std::string> who_had_cpus(const View& view) {
     return {fmt::format("Other processes held the CPUs: the job has only {} for {} CPUs.", threads,
                         cpus),
             kOthers};
-  if (cpus > 0 && view.busy < 0.66 * cpus)
+  if (cpus > 0 && view.busy <= 0.55 * cpus)
     return {fmt::format("The job kept only {} of {} CPUs busy while its {} wanted them: other "
                         "processes held the rest, or the work came in bursts.",
                         human_cores(view.busy), cpus, threads),
