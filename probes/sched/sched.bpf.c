@@ -196,7 +196,7 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
   u64 last_queued = task->sched_info.last_queued;
   if (last_queued && last_queued < now) queued += now - last_queued;
   bool first = !t->start;
-  if (first) { /* it was born when it was first queued */
+  if (first) {                             /* it was born when it was first queued */
     if (t->state != THREAD_QUEUED) return; /* not born: being adopted at this moment */
     since = now > queued ? now - queued : now;
     t->start = since;

@@ -1,7 +1,7 @@
 #include "src/bpf/shared_maps.h"
 
-#include <bpf/bpf.h>
 #include <fcntl.h>
+#include <bpf/bpf.h>
 
 #include <array>
 #include <cstdio>

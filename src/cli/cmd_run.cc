@@ -18,7 +18,7 @@
 namespace jobscope {
 namespace {
 
-constexpr int kFailure = 125;                   // as timeout and docker do
+constexpr int kFailure = 125;  // as timeout and docker do
 // To wait for the records of the root, and of threads that are still on their way out, ns.
 constexpr uint64_t kLastRecords = 200'000'000, kStragglers = 20'000'000;
 

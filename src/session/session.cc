@@ -22,8 +22,8 @@ struct FreeRing {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 };
 
-constexpr std::array kLossNames = {
-    "thread records", "events", "threads", "named waits", "files", "block requests", "peers"};
+constexpr std::array kLossNames = {"thread records", "events",         "threads", "named waits",
+                                   "files",          "block requests", "peers"};
 static_assert(kLossNames.size() == LOSSES);
 
 }  // namespace
@@ -147,8 +147,8 @@ Result<> Session::adopt(std::span<const uint32_t> pids) {
   TRY(impl_->members->adopt(pids, kJob));
   impl_->awaited.insert(pids.begin(), pids.end());
   for (;;) {
-    const uint32_t adopted = TRY(impl_->members->walk(
-        [this](const ThreadRecord& record) { impl_->meet(record.head); }));
+    const uint32_t adopted =
+        TRY(impl_->members->walk([this](const ThreadRecord& record) { impl_->meet(record.head); }));
     if (adopted == 0) break;
   }
   impl_->members->adopted_all();
