@@ -185,7 +185,9 @@ def test_file_wait_names_the_file(run, big_file):
     files = [f for f in result.report["files"] if f["path"] == str(big_file)]
     assert len(files) == 1, result.report["files"]
     assert near(files[0]["wait_ns"], part(thread, "disk_read"), 5 * MS, 0.05), files
-    assert near(files[0]["waits"], result.workload["count"], 20, 0.05), (files, result.workload)
+    # A read whose disk answers before the thread is off its CPU is no wait: the kernel's count of switches says so.
+    assert files[0]["waits"] <= result.workload["count"] + 20, (files, result.workload)
+    assert near(files[0]["waits"], thread["switches"]["voluntary"], 20, 0.05), (files, thread)
 
 
 def test_page_faults_name_the_file(run, big_file):
