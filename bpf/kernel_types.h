@@ -28,10 +28,6 @@ typedef struct {
   s64 counter;
 } atomic_long_t;
 
-struct list_head {
-  struct list_head *next, *prev;
-};
-
 struct hlist_node {
   struct hlist_node *next, **pprev;
 };
@@ -69,10 +65,6 @@ struct cfs_bandwidth {
 struct task_group {
   struct task_group *parent;
   struct cfs_bandwidth cfs_bandwidth;
-};
-
-struct pid_namespace {
-  unsigned int level;
 };
 
 struct upid {

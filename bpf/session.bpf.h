@@ -63,6 +63,17 @@ static __always_inline struct thread *member(struct task_struct *task) {
   return bpf_task_storage_get(&threads, task, NULL, 0);
 }
 
+/* The kernel's own counts of a thread, as of now, and its name. */
+static __always_inline void copy_ledger(struct thread *t, struct task_struct *task) {
+  t->utime = task->utime;
+  t->stime = task->stime;
+  t->voluntary = task->nvcsw;
+  t->involuntary = task->nivcsw;
+  t->minor_faults = task->min_flt;
+  t->major_faults = task->maj_flt;
+  bpf_probe_read_kernel(t->name, sizeof(t->name), task->comm);
+}
+
 static __always_inline void count_loss(u32 which) {
   u64 *lost = bpf_map_lookup_elem(&losses, &which);
   if (lost) *lost += 1;

@@ -138,13 +138,7 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
   t->state = THREAD_ENDED;
   struct globals *g = globals();
   if (g) __sync_fetch_and_add(&g->threads, -1);
-  t->utime = task->utime;
-  t->stime = task->stime;
-  t->voluntary = task->nvcsw;
-  t->involuntary = task->nivcsw;
-  t->minor_faults = task->min_flt;
-  t->major_faults = task->maj_flt;
-  bpf_probe_read_kernel(t->name, sizeof(t->name), task->comm);
+  copy_ledger(t, task);
   u32 size = sizeof(*t) + nr_cpus * sizeof(u64);
   t->event.type = EVENT_THREAD_END;
   t->event.size = size;

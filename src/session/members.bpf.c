@@ -161,13 +161,7 @@ int walk(struct bpf_iter__task *ctx) {
   }
   t->now = now;
   t->queued = queued;
-  t->utime = task->utime;
-  t->stime = task->stime;
-  t->voluntary = task->nvcsw;
-  t->involuntary = task->nivcsw;
-  t->minor_faults = task->min_flt;
-  t->major_faults = task->maj_flt;
-  bpf_probe_read_kernel(t->name, sizeof(t->name), task->comm);
+  copy_ledger(t, task);
   bpf_seq_write(ctx->meta->seq, t, sizeof(*t) + nr_cpus * sizeof(u64));
   return 0;
 }
