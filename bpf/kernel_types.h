@@ -40,6 +40,7 @@ struct hlist_head {
 
 struct sched_info {
   unsigned long long run_delay;
+  unsigned long long last_arrival;
   unsigned long long last_queued;
 };
 

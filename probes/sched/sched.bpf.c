@@ -123,72 +123,17 @@ static __always_inline void charge_cpu(struct thread *t, u64 exec, u64 now) {
   if (ran > held) ran = held;  // its figure is stale when the watch begins
   t->ran = exec;
   t->parts[REASON_CPU_USER] += ran;
-  u64 rest = held - ran;
-  if (t->state == THREAD_ON_CPU)
-    t->parts[REASON_STOLEN] += rest;
-  else /* we did not see it come back: it was being attached */
-    t->parts[t->reason < REASON_COUNT ? t->reason : REASON_OTHER] += rest;
+  t->parts[REASON_STOLEN] += held - ran;
   u64 *cores = (u64 *)(t + 1);
   u32 cpu = t->cpu;
   if (cpu < nr_cpus) cores[cpu] += ran;
   t->since = now;
 }
 
-static __always_inline void end_thread(struct thread *t, struct task_struct *task) {
-  t->state = THREAD_ENDED;
-  struct globals *g = globals();
-  if (g) __sync_fetch_and_add(&g->threads, -1);
-  copy_ledger(t, task);
-  u32 size = sizeof(*t) + nr_cpus * sizeof(u64);
-  t->event.type = EVENT_THREAD_END;
-  t->event.size = size;
-  if (send(t, size)) return;
-  count_loss(LOST_THREAD_RECORDS);
-  u32 zero = 0;
-  struct unsent *sum = bpf_map_lookup_elem(&unsents, &zero);
-  if (!sum) return;
-  sum->threads += 1;
-  for (int i = 0; i < REASON_COUNT; i++) sum->parts[i] += t->parts[i];
-}
-
-static __always_inline void leave(struct thread *t, struct task_struct *task, bool preempt) {
-  if (!t->start) return;  // being adopted at this moment
-  u64 now = rq_clock(task);
-  if (now < t->since) now = t->since;
-  charge_cpu(t, task->se.sum_exec_runtime, now);
-  t->delay = task->sched_info.run_delay;
-  long state = task_state(task);
-  if (t->has_quota || now - t->quota_checked > QUOTA_PERIOD) {
-    t->quota_checked = now;
-    t->throttled = throttled_time(task, &t->has_quota);
-  }
-  if (preempt || state == 0) {
-    t->state = THREAD_QUEUED;
-    t->reason = REASON_RUNQUEUE;
-    if (!preempt) {
-      struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-      t->yielded = REGS_SYSCALL(regs) == __NR_sched_yield;
-      t->yields += t->yielded;
-    }
-    return;
-  }
-  if (state & TASK_DEAD) {
-    end_thread(t, task);
-    return;
-  }
-  t->reason = wait_reason(t, task, state);
-  t->wait.reason = t->reason;
-  t->io_inode = 0;
-  t->state = THREAD_BLOCKED;
-  compare_clocks(now);
-}
-
-static __always_inline void enter(struct thread *t, struct task_struct *task) {
-  u64 now = rq_clock(task);
+/* It came on a CPU at `now`, after having been runnable for `queued` of the time away. */
+static __always_inline void arrive(struct thread *t, struct task_struct *task, u64 now,
+                                   u64 queued) {
   u64 since = t->since;
-  u64 queued = task->sched_info.run_delay - t->delay;
-  u64 last_queued = task->sched_info.last_queued;
-  if (last_queued && last_queued < now) queued += now - last_queued;
   bool first = !t->start;
   if (first) {                             /* it was born when it was first queued */
     if (t->state != THREAD_QUEUED) return; /* not born: being adopted at this moment */
@@ -228,6 +173,67 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
   u32 job = t->job;
   struct histogram *j = bpf_map_lookup_elem(&runqueues_us, &job);
   if (j) histogram_add(j, (queued - throttled) / 1000);
+}
+
+static __always_inline void end_thread(struct thread *t, struct task_struct *task) {
+  t->state = THREAD_ENDED;
+  struct globals *g = globals();
+  if (g) __sync_fetch_and_add(&g->threads, -1);
+  copy_ledger(t, task);
+  u32 size = sizeof(*t) + nr_cpus * sizeof(u64);
+  t->event.type = EVENT_THREAD_END;
+  t->event.size = size;
+  if (send(t, size)) return;
+  count_loss(LOST_THREAD_RECORDS);
+  u32 zero = 0;
+  struct unsent *sum = bpf_map_lookup_elem(&unsents, &zero);
+  if (!sum) return;
+  sum->threads += 1;
+  for (int i = 0; i < REASON_COUNT; i++) sum->parts[i] += t->parts[i];
+}
+
+static __always_inline void leave(struct thread *t, struct task_struct *task, bool preempt) {
+  u64 now = rq_clock(task);
+  /* Its arrival was not seen: it was being attached, or this program did not run then. Some kernels
+   * run no BPF program while certain tasks, like a guarded init, are current. */
+  if (t->state != THREAD_ON_CPU)
+    arrive(t, task, task->sched_info.last_arrival, task->sched_info.run_delay - t->delay);
+  if (!t->start) return;  // being adopted at this moment
+  if (now < t->since) now = t->since;
+  charge_cpu(t, task->se.sum_exec_runtime, now);
+  t->delay = task->sched_info.run_delay;
+  long state = task_state(task);
+  if (t->has_quota || now - t->quota_checked > QUOTA_PERIOD) {
+    t->quota_checked = now;
+    t->throttled = throttled_time(task, &t->has_quota);
+  }
+  if (preempt || state == 0) {
+    t->state = THREAD_QUEUED;
+    t->reason = REASON_RUNQUEUE;
+    if (!preempt) {
+      struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+      t->yielded = REGS_SYSCALL(regs) == __NR_sched_yield;
+      t->yields += t->yielded;
+    }
+    return;
+  }
+  if (state & TASK_DEAD) {
+    end_thread(t, task);
+    return;
+  }
+  t->reason = wait_reason(t, task, state);
+  t->wait.reason = t->reason;
+  t->io_inode = 0;
+  t->state = THREAD_BLOCKED;
+  compare_clocks(now);
+}
+
+static __always_inline void enter(struct thread *t, struct task_struct *task) {
+  u64 now = rq_clock(task);
+  u64 queued = task->sched_info.run_delay - t->delay;
+  u64 last_queued = task->sched_info.last_queued; /* the kernel adds this to run_delay after us */
+  if (last_queued && last_queued < now) queued += now - last_queued;
+  arrive(t, task, now, queued);
 }
 
 SEC("tp_btf/sched_switch")

@@ -27,8 +27,7 @@ def test_10000_children_of_8_parents(run):
     assert report["self"]["events_lost"] == 0
     assert codes_of(report.processes_named("true")) == {0: 10000}
     assert how_many(report["processes"], "processes") == 10000 + 8 + 1
-    # A known gap (docs/design.md): the record of about one thread in 10,000 of such a storm is missing.
-    assert 10000 + 8 + 1 - 5 <= how_many(report["threads"], "threads") <= 10000 + 8 + 1
+    assert how_many(report["threads"], "threads") == 10000 + 8 + 1
     assert_identity(report)
 
 
