@@ -41,7 +41,7 @@ runtime: all-targets workloads ## the tests on the running kernel; as root
 bench: deps all-targets workloads ## what jobscope costs a job, beside other tools
 	@tests/bench/bench.sh $(BUILD)
 
-lint: deps ## formatting, clang-tidy, shellcheck, the order of layers
+lint: deps all-targets ## formatting, clang-tidy, shellcheck, the order of layers
 	@scripts/lint.sh $(BUILD)
 
 format: ## write all files as clang-format wants them

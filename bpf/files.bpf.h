@@ -101,13 +101,29 @@ static __always_inline struct file_use *new_file(const struct file_key *key, boo
   return use;
 }
 
-/* Meets an open file; `fs` is the task's fs_struct, whose root its path is told from. A global
+static __always_inline struct file_key key_of_inode(struct inode *inode, u32 job) {
+  struct file_key key = {.job = job};
+  key.inode = BPF_CORE_READ(inode, i_ino);
+  key.device = BPF_CORE_READ(inode, i_sb, s_dev);
+  key.generation = BPF_CORE_READ(inode, i_generation);
+  return key;
+}
+
+/* The file that the next waits of a thread for the disk are for. */
+static __always_inline void note_io(struct thread *t, const struct file_key *key) {
+  t->io_inode = key->inode;
+  t->io_device = key->device;
+  t->io_generation = key->generation;
+}
+
+/* Meets an open file; `fs` is the task's fs_struct, whose root its path is told from; `device` is
+ * its device | its generation << 32. A global
  * function with plain numbers, so that the verifier looks at the long walk once and not at every
  * call. */
-__noinline int meet_file(u64 file_address, u64 fs_address, u64 inode, u32 device, u32 job) {
+__noinline int meet_file(u64 file_address, u64 fs_address, u64 inode, u64 device, u32 job) {
   struct file *file = (struct file *)file_address;
   struct fs_struct *fs = (struct fs_struct *)fs_address;
-  struct file_key key = {.inode = inode, .device = device, .job = job};
+  struct file_key key = {.inode = inode, .device = device, .generation = device >> 32, .job = job};
   bool is_new;
   new_file(&key, &is_new);
   if (!is_new) return 0;

@@ -199,6 +199,7 @@ struct inode {
   unsigned short i_mode;
   u32 i_rdev;
   unsigned long i_ino;
+  u32 i_generation;
   struct super_block *i_sb;
   struct hlist_head i_dentry;
 };
@@ -294,8 +295,21 @@ struct request_queue {
 
 struct bio_vec;
 
+struct bvec_iter {
+  unsigned int bi_size; /* bytes that are still to do */
+  unsigned int bi_idx;  /* of bi_io_vec */
+};
+
+struct block_device {
+  u32 bd_dev;
+};
+
 struct bio {
   struct bio *bi_next;
+  struct block_device *bi_bdev;
+  unsigned int bi_opf;
+  unsigned short bi_flags;
+  struct bvec_iter bi_iter;
   struct bio_vec *bi_io_vec;
 };
 
@@ -374,8 +388,6 @@ struct linux_binprm;
 #pragma clang attribute pop
 
 #define PF_KTHREAD 0x00200000
-#define PF_IO_WORKER 0x00000010
-#define PF_USER_WORKER 0x00004000 /* 54e6842d0775, 6.4 */
 #define TASK_STOPPED 0x0004
 #define TASK_TRACED 0x0008
 #define TASK_DEAD 0x0080

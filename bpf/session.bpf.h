@@ -89,10 +89,15 @@ static __always_inline bool send_and(bool wake, void *record, u32 size) {
 
 static __always_inline bool send(void *record, u32 size) { return send_and(false, record, size); }
 
-/* Counts a run of a program; the time if this one is to be timed, else 0. */
+/* The time, if this run of a program is to be timed, else 0. */
 static __always_inline u64 cost_begin(u32 which) {
   struct cost *cost = bpf_map_lookup_elem(&costs, &which);
-  if (!cost || ++cost->runs % COST_EVERY) return 0;
+  if (!cost) return 0;
+  if (cost->left) {
+    cost->left -= 1;
+    return 0;
+  }
+  cost->left = COST_EVERY - 1;
   return bpf_ktime_get_ns();
 }
 

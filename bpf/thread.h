@@ -35,9 +35,9 @@ enum thread_state {
 
 /* What is waited for. process and pid name the waiting process; the meaning of id and detail
  * depends on the reason: futex, gil, barrier: id[0] = address of the futex; files: id = inode,
- * device; network: id = peer's address (IPv4 as ::ffff:a.b.c.d), detail = its port in host
- * order; unix_socket: id[0] = peer's pid; pipe: id[0] = inode; accelerator: id[0] = device number;
- * other: detail = system call. wait_child has none: a shell waits for thousands. */
+ * device | generation << 32; network: id = peer's address (IPv4 as ::ffff:a.b.c.d), detail = its
+ * port in host order; unix_socket: id[0] = peer's pid; pipe: id[0] = inode; accelerator: id[0] =
+ * device number; other: detail = system call. wait_child has none: a shell waits for thousands. */
 struct wait_key {
   __u64 process; /* start_time of the process's leader, ns: with pid, unique on this machine */
   __u32 pid;
@@ -101,8 +101,9 @@ struct thread {
   __u32 pid, tid, ppid;
   __u32 waker_pid, waker_tid; /* who woke this main thread */
   char waker[16];
+  struct wait_key interrupted; /* the wait before it was stopped */
   __u64 io_inode; /* file of its last block request or fault, 0: none since it last slept */
-  __u32 io_device;
+  __u32 io_device, io_generation;
   __u32 killer_pid; /* on leaders: who sent the last signal that may end it, 0: the kernel */
   __u32 killer_signal;
   char killer[16];
@@ -161,8 +162,10 @@ struct oom_event {
 
 struct file_key {
   __u64 inode;
-  __u32 device; /* as the kernel writes it: major << 20 | minor */
+  __u32 device;     /* as the kernel writes it: major << 20 | minor */
+  __u32 generation; /* of the inode: a later file may have the same number */
   __u32 job;
+  __u32 pad;
 };
 
 struct file_use {
@@ -188,6 +191,7 @@ enum loss {
   LOST_EVENTS,         /* ring full: exec, end of a process, name of a file, OOM kill */
   LOST_THREADS,        /* no memory for a new thread's storage: it is not watched */
   LOST_WAITS,          /* map full: the wait is in its thread's parts, but has no name */
+  LOST_WAKERS,         /* map full: the wait is in its thread's parts, but not who ended it */
   LOST_FILES,          /* map full: bytes without a file */
   LOST_REQUESTS,       /* map full: block request without its times */
   LOST_PEERS,          /* map full: bytes in their class, without an address */
@@ -202,12 +206,13 @@ struct unsent {
 
 /* One per session, shared by all its BPF objects. */
 struct globals {
-  __u64 clock_offset; /* CLOCK_MONOTONIC - rq->clock */
-  __u64 clock_seen;   /* rq->clock when it was last compared */
-  __u64 clock_cost;   /* ns between two readings of the clock, one after the other */
-  __s64 threads;      /* members that have not left their CPU for the last time */
-  __u64 wait_entries; /* put into the map `waits` so far */
-  __u64 last_wake;    /* CLOCK_MONOTONIC: when the reader of the ring was last woken for an exec */
+  __u64 clock_offset;  /* CLOCK_MONOTONIC - rq->clock */
+  __u64 clock_seen;    /* rq->clock when it was last compared */
+  __u64 clock_cost;    /* ns between two readings of the clock, one after the other */
+  __s64 threads;       /* members that have not left their CPU for the last time */
+  __u64 wait_entries;  /* put into the map `waits` so far */
+  __u64 waker_entries; /* put into the map `wakers` so far */
+  __u64 last_wake;     /* CLOCK_MONOTONIC: when the reader of the ring was last woken for an exec */
 };
 
 /* Run time of the programs on hot paths, per CPU: one run of COST_EVERY is timed. */
@@ -218,10 +223,10 @@ enum costly {
   COST_NET,
   COSTS,
 };
-#define COST_EVERY 64
+#define COST_EVERY 61 /* a prime, so that it does not march with a pattern of the job */
 
 struct cost {
-  __u64 runs;
+  __u64 left; /* runs until the next timed one */
   __u64 timed;
   __u64 ns; /* of the timed ones, the clock's own cost included */
 };

@@ -13,13 +13,21 @@
 #define MAJORS 512
 const volatile __u64 accelerator_majors[MAJORS / 64] = {};
 
-/* Preallocated: written at a switch, where memory may not be had. */
-struct {
+/* Preallocated: written at a switch, where memory may not be had. User space puts an empty one in
+ * its place when it has filled (src/bpf/inner_map.h). */
+struct waits_map {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 16384);
   __type(key, struct wait_key);
   __type(value, struct wait_use);
 } waits SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __array(values, struct waits_map);
+} waits_now SEC(".maps") = {.values = {[0] = &waits}};
 
 enum call {
   CALL_OTHER,
@@ -160,6 +168,7 @@ static const volatile u8 calls[MAX_CALLS] = {
 #define S_IFSOCK 0140000
 #define S_IFIFO 0010000
 #define S_IFCHR 0020000
+#define S_IFBLK 0060000
 
 #define AF_UNIX 1
 #define AF_INET 2
@@ -247,11 +256,11 @@ static __always_inline u8 wait_on_file(struct thread *t, struct task_struct *tas
   struct super_block *sb = BPF_CORE_READ(inode, i_sb);
   unsigned long magic = BPF_CORE_READ(sb, s_magic);
   if (magic == ANON_INODE_FS_MAGIC) return REASON_POLL;
-  struct file_key key = {
-      .inode = BPF_CORE_READ(inode, i_ino), .device = BPF_CORE_READ(sb, s_dev), .job = t->job};
-  t->wait.id[0] = key.inode;
-  t->wait.id[1] = key.device;
-  meet_file((u64)file, (u64)BPF_CORE_READ(task, fs), key.inode, key.device, key.job);
+  u64 number = BPF_CORE_READ(inode, i_ino);
+  u64 device = BPF_CORE_READ(sb, s_dev) | (u64)BPF_CORE_READ(inode, i_generation) << 32;
+  t->wait.id[0] = number;
+  t->wait.id[1] = device;
+  meet_file((u64)file, (u64)BPF_CORE_READ(task, fs), number, device, t->job);
   if (is_remote_fs(magic)) return REASON_REMOTE_FS;
   return io_wait || on_disk == REASON_FSYNC ? on_disk : REASON_FILE_OTHER;
 }
@@ -260,7 +269,7 @@ static __always_inline u8 wait_on_file(struct thread *t, struct task_struct *tas
  * of the thread's last block request, if it made one since it last slept. */
 static __always_inline u8 wait_on_io(struct thread *t, u8 reason) {
   t->wait.id[0] = t->io_inode;
-  t->wait.id[1] = t->io_inode ? t->io_device : 0;
+  t->wait.id[1] = t->io_inode ? t->io_device | (u64)t->io_generation << 32 : 0;
   return reason;
 }
 
@@ -279,13 +288,20 @@ static __always_inline u8 wait_on_futex(struct thread *t, struct task_struct *ta
 
 /* The reason of a blocked task; fills t->wait. */
 static __always_inline u8 wait_reason(struct thread *t, struct task_struct *task, long state) {
+  bool stopped = state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN);
+  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+  long call = REGS_SYSCALL(regs);
+  if (stopped) {
+    if (t->wait.reason != REASON_STOPPED) t->interrupted = t->wait;
+  } else if (call == __NR_restart_syscall) { /* after a signal: it waits on as it did before */
+    if (t->wait.reason == REASON_STOPPED) t->wait = t->interrupted;
+    if (t->wait.reason) return t->wait.reason;
+  }
   t->wait.detail = 0;
   t->wait.id[0] = 0;
   t->wait.id[1] = 0;
-  if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN)) return REASON_STOPPED;
+  if (stopped) return REASON_STOPPED;
   bool io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
-  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-  long call = REGS_SYSCALL(regs);
   if (call < 0) return io_wait ? wait_on_io(t, REASON_PAGE_FAULT) : REASON_MEMORY;
 #if defined(__TARGET_ARCH_x86)
   if (task->thread_info.status & TS_COMPAT) return io_wait ? REASON_DISK_READ : REASON_OTHER;

@@ -35,8 +35,6 @@ static __always_inline bool find_owner(struct owner *owner) {
   struct task_struct *task = bpf_get_current_task_btf();
   if (!(task->flags & PF_KTHREAD)) {
     struct thread *t = member(task);
-    /* Threads that the kernel makes for a process (io_uring) are members only after a look. */
-    if (!t && task->flags & (PF_IO_WORKER | PF_USER_WORKER)) t = member(task->group_leader);
     if (!t) return false;
     owner->job = t->job;
     owner->charged = 1;

@@ -8,13 +8,10 @@ int BPF_PROG(on_file_fault, struct address_space *mapping) {
   struct thread *t = member(bpf_get_current_task_btf());
   if (!t) return 0;
   struct inode *inode = BPF_CORE_READ(mapping, host);
-  struct file_key key = {.job = t->job};
-  key.inode = BPF_CORE_READ(inode, i_ino);
-  key.device = BPF_CORE_READ(inode, i_sb, s_dev);
+  struct file_key key = key_of_inode(inode, t->job);
   if (t->io_inode == key.inode && t->io_device == key.device) return 0;
   meet_inode(inode, &key);
-  t->io_inode = key.inode;
-  t->io_device = key.device;
+  note_io(t, &key);
   return 0;
 }
 

@@ -33,10 +33,9 @@ class FaultProbe : public Probe {
 
   Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
     std::map<std::string, wait_use> by_file;
-    for (const auto& [key, use] : knowledge.waits.all()) {
+    for (const auto& [key, use] : knowledge.named_waits) {
       if (key.reason != REASON_PAGE_FAULT) continue;
-      const std::string path =
-          key.id[0] ? knowledge.files.path(key.id[0], static_cast<uint32_t>(key.id[1])) : "";
+      const std::string path = knowledge.files.path(file_of(key));
       wait_use& sum = by_file[path.empty() ? "unknown" : path];
       sum.ns += use.ns;
       sum.count += use.count;

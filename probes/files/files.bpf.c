@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Bytes that files moved from and to their devices, and which file a thread's I/O is for: looked
-// up once per block request, in the context of the thread that made it.
+// up once per bio, in the context of the thread that makes it.
 #include <asm/unistd.h>
 
 #include "bpf/waits.bpf.h"
@@ -9,10 +9,15 @@
 #define REQ_OP_READ 0
 #define REQ_OP_WRITE 1
 
+#define BIO_CLONED 1 /* linux/blk_types.h */
+
 #define PAGE_MAPPING_FLAGS 3 /* anonymous, movable, KSM: not a file; linux/page-flags.h */
 
-/* The file whose page cache a request's first page belongs to; NULL for direct I/O. */
-static __always_inline struct inode *page_inode(struct page *page) {
+/* The file whose page cache the first page of a bio belongs to; NULL for direct I/O. */
+static __always_inline struct inode *page_inode(struct bio *bio) {
+  struct bio_vec *first =
+      (void *)bio->bi_io_vec + (u64)bio->bi_iter.bi_idx * bpf_core_type_size(struct bio_vec);
+  struct page *page = BPF_CORE_READ(first, bv_page);
   u64 head = BPF_CORE_READ(page, compound_head);
   if (head & 1) page = (struct page *)(head - 1);
   u64 mapping = (u64)BPF_CORE_READ(page, mapping);
@@ -31,36 +36,38 @@ static __always_inline struct inode *call_inode(struct task_struct *task) {
   return file ? BPF_CORE_READ(file, f_inode) : NULL;
 }
 
-static __always_inline int request_starts(struct request *rq) {
-  u32 operation = rq->cmd_flags & REQ_OP_MASK;
+/* Whether the bio comes from the file's own file system (or device), and not from a device below
+ * that passes its pages on, as loop and dm do. File systems over several devices have a number that
+ * is no device's: of theirs, all that are not copies. */
+static __always_inline bool is_from_file(struct bio *bio, struct inode *inode) {
+  bool device_file = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
+  u32 home = device_file ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
+  if (home >> 20) return BPF_CORE_READ(bio, bi_bdev, bd_dev) == home;
+  return !(bio->bi_flags & 1 << BIO_CLONED);
+}
+
+/* A bio is handed to the block layer; once for each, before it is split or merged. */
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(on_bio, struct bio *bio) {
+  u32 operation = bio->bi_opf & REQ_OP_MASK;
   if (operation != REQ_OP_READ && operation != REQ_OP_WRITE) return 0;
   struct task_struct *task = bpf_get_current_task_btf();
   struct thread *t = member(task);
-  struct inode *inode = page_inode(BPF_CORE_READ(rq, bio, bi_io_vec, bv_page));
+  struct inode *inode = page_inode(bio);
   if (!inode && t) inode = call_inode(task);
-  if (!inode) return 0;
-  struct file_key key = {};
-  key.inode = BPF_CORE_READ(inode, i_ino);
-  key.device = BPF_CORE_READ(inode, i_sb, s_dev);
+  if (!inode || !is_from_file(bio, inode)) return 0;
+  struct file_key key = key_of_inode(inode, t ? t->job : 0);
   struct file_use *use;
   if (t) {
-    key.job = t->job;
     use = meet_inode(inode, &key);
-    t->io_inode = key.inode;
-    t->io_device = key.device;
+    note_io(t, &key);
   } else {  // write-back of a file that the job has met
     use = bpf_map_lookup_elem(&files, &key);
   }
   if (!use) return 0;
   u64 *bytes = operation == REQ_OP_READ ? &use->bytes_read : &use->bytes_written;
-  __sync_fetch_and_add(bytes, rq->__data_len);
+  __sync_fetch_and_add(bytes, bio->bi_iter.bi_size);
   return 0;
 }
-
-SEC("tp_btf/block_io_start")  // 6.5, 5a80bd075f3b
-int BPF_PROG(on_io_start, struct request *rq) { return request_starts(rq); }
-
-SEC("tp_btf/block_rq_issue")  // the nearest thing before: may run in another task's context
-int BPF_PROG(on_issue, struct request *rq) { return request_starts(rq); }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

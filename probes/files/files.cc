@@ -4,7 +4,7 @@
 
 #include "files.skel.h"
 #include "src/bpf/map.h"
-#include "src/bpf/prototype.h"
+
 #include "src/bpf/skeleton.h"
 #include "src/model/reason.h"
 #include "src/session/probe.h"
@@ -44,10 +44,6 @@ class FilesProbe : public Probe {
  public:
   Result<> start(SharedMaps& maps) override {
     TRY(skeleton_.open());
-    const bool has_start = tracepoint_arguments("block_io_start").has_value();
-    bpf_program__set_autoload(skeleton_->progs.on_io_start, has_start);
-    bpf_program__set_autoload(skeleton_->progs.on_issue, !has_start);
-    if (!has_start) degraded_ = "bytes by file miss requests that another task issued";
     TRY(maps.give(skeleton_->obj));
     TRY(skeleton_.load());
     TRY(maps.keep(skeleton_->obj));
@@ -58,16 +54,16 @@ class FilesProbe : public Probe {
   std::string degraded() const override { return degraded_; }
 
   Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
-    std::map<std::pair<uint64_t, uint32_t>, FileUse> files;
-    for (const auto& [key, use] : knowledge.waits.all()) {
+    std::map<FileId, FileUse> files;
+    for (const auto& [key, use] : knowledge.named_waits) {
       if (!is_file_wait(key.reason)) continue;
-      FileUse& file = files[{key.id[0], static_cast<uint32_t>(key.id[1])}];
+      FileUse& file = files[file_of(key)];
       file.wait += use.ns;
       file.waits += use.count;
       if (key.reason == REASON_PAGE_FAULT) file.faults += use.count;
     }
     for_each<file_key, file_use>(files_, [&](const file_key& key, const file_use& use) {
-      FileUse& file = files[{key.inode, key.device}];
+      FileUse& file = files[file_of(key)];
       file.bytes_read = use.bytes_read;
       file.bytes_written = use.bytes_written;
     });
@@ -76,7 +72,7 @@ class FilesProbe : public Probe {
       const bool idle =
           file.wait == 0 && file.bytes_read.value_or(0) == 0 && file.bytes_written.value_or(0) == 0;
       if (idle) continue;
-      file.path = id.first ? knowledge.files.path(id.first, id.second) : std::string();
+      file.path = knowledge.files.path(id);
       rows.push_back(std::move(file));
     }
     std::stable_sort(rows.begin(), rows.end(), [](const FileUse& a, const FileUse& b) {

@@ -125,14 +125,6 @@ static __always_inline struct peer_use *use_of(const struct sock *sk, u32 job) {
   return peer_class == PEER_REMOTE ? use_of_peer(&key) : use_of_class(job, peer_class);
 }
 
-static __always_inline struct thread *current_member(void) {
-  struct task_struct *task = bpf_get_current_task_btf();
-  struct thread *t = member(task);
-  /* Threads that the kernel makes for a process (io_uring) are members only after a look. */
-  if (!t && task->flags & (PF_IO_WORKER | PF_USER_WORKER)) t = member(task->group_leader);
-  return t;
-}
-
 static __always_inline u32 retransmits_of(const struct sock *sk) {
   return BPF_CORE_READ((const struct tcp_sock *)sk, total_retrans);
 }
@@ -149,7 +141,7 @@ static __always_inline void mark_socket(struct sock *sk, u32 job) {
 }
 
 static __always_inline void count(struct sock *sk, bool out, u32 bytes) {
-  struct thread *t = current_member();
+  struct thread *t = member(bpf_get_current_task_btf());
   if (!t) return;
   if (out) mark_socket(sk, t->job);
   struct peer_use *use = use_of(sk, t->job);
@@ -185,7 +177,7 @@ int BPF_PROG(on_receive, struct sock *sk, int bytes, int flags) {
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int from, int to) {
   if (to != TCP_SYN_SENT) return 0;
-  struct thread *t = current_member();
+  struct thread *t = member(bpf_get_current_task_btf());
   if (t) mark_socket(sk, t->job);
   return 0;
 }

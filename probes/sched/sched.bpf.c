@@ -17,12 +17,20 @@ struct {
   __type(value, struct histogram);
 } runqueues_us SEC(".maps");
 
-struct {
+/* User space puts an empty one in its place when it has filled (src/bpf/inner_map.h). */
+struct wakers_map {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 4096);
   __type(key, struct waker_key);
   __type(value, struct waker_use);
 } wakers SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __array(values, struct wakers_map);
+} wakers_now SEC(".maps") = {.values = {[0] = &wakers}};
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -58,20 +66,24 @@ static __always_inline bool same_wait(const struct wait_key *a, const struct wai
 
 static __noinline int write_named(struct named_wait *named) {
   if (!named || !named->use.count) return 0;
+  u32 zero = 0;
+  void *map = bpf_map_lookup_elem(&waits_now, &zero);
+  if (!map) return 0;
   struct wait_key key = named->key;
-  struct wait_use *use = bpf_map_lookup_elem(&waits, &key);
-  if (use) {
-    __sync_fetch_and_add(&use->ns, named->use.ns);
-    __sync_fetch_and_add(&use->count, named->use.count);
-    return 0;
+  struct wait_use *use = bpf_map_lookup_elem(map, &key);
+  if (!use) {
+    const struct wait_use none = {};
+    struct globals *g = globals();
+    if (!bpf_map_update_elem(map, &key, &none, BPF_NOEXIST) && g)
+      __sync_fetch_and_add(&g->wait_entries, 1);
+    use = bpf_map_lookup_elem(map, &key); /* or another CPU was faster */
   }
-  struct wait_use first = named->use;
-  if (bpf_map_update_elem(&waits, &key, &first, BPF_NOEXIST)) {
+  if (!use) {
     count_loss(LOST_WAITS);
     return 0;
   }
-  struct globals *g = globals();
-  if (g) __sync_fetch_and_add(&g->wait_entries, 1);
+  __sync_fetch_and_add(&use->ns, named->use.ns);
+  __sync_fetch_and_add(&use->count, named->use.count);
   return 0;
 }
 
@@ -83,15 +95,24 @@ static __always_inline void charge_waker(struct thread *t, u64 blocked) {
   key.waker_pid = t->waker_pid;
   key.reason = t->reason;
   t->waker_tid = 0;
-  struct waker_use *use = bpf_map_lookup_elem(&wakers, &key);
-  if (use) {
-    __sync_fetch_and_add(&use->ns, blocked);
-    __sync_fetch_and_add(&use->count, 1);
+  u32 zero = 0;
+  void *map = bpf_map_lookup_elem(&wakers_now, &zero);
+  if (!map) return;
+  struct waker_use *use = bpf_map_lookup_elem(map, &key);
+  if (!use) {
+    struct waker_use none = {};
+    __builtin_memcpy(none.name, t->waker, sizeof(none.name));
+    struct globals *g = globals();
+    if (!bpf_map_update_elem(map, &key, &none, BPF_NOEXIST) && g)
+      __sync_fetch_and_add(&g->waker_entries, 1);
+    use = bpf_map_lookup_elem(map, &key); /* or another CPU was faster */
+  }
+  if (!use) {
+    count_loss(LOST_WAKERS);
     return;
   }
-  struct waker_use first = {.ns = blocked, .count = 1};
-  __builtin_memcpy(first.name, t->waker, sizeof(first.name));
-  if (bpf_map_update_elem(&wakers, &key, &first, BPF_NOEXIST)) count_loss(LOST_WAITS);
+  __sync_fetch_and_add(&use->ns, blocked);
+  __sync_fetch_and_add(&use->count, 1);
 }
 
 static __always_inline void charge_wait(struct thread *t, u64 blocked) {

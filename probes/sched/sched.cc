@@ -8,6 +8,7 @@
 
 #include "probes/sched/thread_table.h"
 #include "probes/sched/wait_names.h"
+#include "probes/sched/waker_table.h"
 #include "sched.skel.h"
 #include "src/bpf/kernel.h"
 #include "src/bpf/map.h"
@@ -44,6 +45,9 @@ class SchedProbe : public Probe {
     TRY(maps.give(skeleton_->obj));
     TRY(skeleton_.load());
     TRY(maps.keep(skeleton_->obj));
+    globals_ = maps.fd("session_globals");
+    wakers_ = WakerTable(
+        InnerMap(bpf_map__fd(skeleton_->maps.wakers_now), bpf_map__fd(skeleton_->maps.wakers)));
     links_.push_back(TRY(attach(skeleton_->progs.on_switch)));
     optional(preempt_count ? attach(skeleton_->progs.on_waking)
                            : fail("the kernel's BTF does not tell where preempt_count lies"),
@@ -53,6 +57,12 @@ class SchedProbe : public Probe {
   }
 
   std::string degraded() const override { return degraded_; }
+
+  void on_drain() override {
+    const uint32_t zero = 0;
+    globals g{};
+    if (bpf_map_lookup_elem(globals_, &zero, &g) == 0) wakers_.make_room(g.waker_entries);
+  }
 
   void begin_look() override { threads_.begin_look(); }
 
@@ -66,7 +76,7 @@ class SchedProbe : public Probe {
     glance(knowledge, snapshot);
     write_unsent(knowledge, snapshot);
     write_waits(knowledge, snapshot);
-    write_wakers(knowledge, snapshot);
+    snapshot.wakers = wakers_.rows();
     for (const histogram& h :
          per_cpu<histogram>(bpf_map__fd(skeleton_->maps.runqueues_us), 0, knowledge.cpus)) {
       Histogram one;
@@ -147,7 +157,7 @@ class SchedProbe : public Probe {
       auto operator<=>(const Id&) const = default;
     };
     std::map<Id, wait_use> waits;
-    for (const auto& [key, use] : knowledge.waits.all()) {
+    for (const auto& [key, use] : knowledge.named_waits) {
       Id id{key.pid, knowledge.processes.name({key.pid, key.process}), key.main_thread != 0,
             static_cast<Reason>(key.reason), wait_target(key, knowledge)};
       wait_use& sum = waits[std::move(id)];
@@ -161,20 +171,11 @@ class SchedProbe : public Probe {
                      [](const WaitUse& a, const WaitUse& b) { return a.wait > b.wait; });
   }
 
-  void write_wakers(const Knowledge&, Snapshot& snapshot) const {
-    for_each<waker_key, waker_use>(
-        bpf_map__fd(skeleton_->maps.wakers), [&](const waker_key& key, const waker_use& use) {
-          snapshot.wakers.push_back(
-              {key.pid, static_cast<Reason>(key.reason), key.waker_pid, key.tid,
-               std::string(use.name, ::strnlen(use.name, sizeof(use.name))), use.ns, use.count});
-        });
-    std::stable_sort(snapshot.wakers.begin(), snapshot.wakers.end(),
-                     [](const WakerUse& a, const WakerUse& b) { return a.wait > b.wait; });
-  }
-
   Skeleton<sched_bpf> skeleton_;
   std::vector<Link> links_;
   ThreadTable threads_;
+  WakerTable wakers_;
+  int globals_ = -1;
   std::string degraded_;
 };
 

@@ -45,16 +45,14 @@ std::string wait_target(const wait_key& key, const Knowledge& knowledge) {
     case Reason::fsync:
     case Reason::page_fault:
     case Reason::file_other:
-    case Reason::remote_fs:
-      return key.id[0] ? knowledge.files.path(key.id[0], static_cast<uint32_t>(key.id[1]))
-                       : std::string();
+    case Reason::remote_fs: return knowledge.files.path(file_of(key));
     case Reason::net_recv:
     case Reason::net_send:
     case Reason::net_connect: return peer(key);
     case Reason::unix_socket: return process_words(static_cast<uint32_t>(key.id[0]), knowledge);
     case Reason::pipe: return key.id[0] ? fmt::format("pipe:[{}]", key.id[0]) : std::string();
     case Reason::futex: return knowledge.processes.owner({key.pid, key.process}, key.id[0]);
-    case Reason::wait_child: return knowledge.processes.children(key.pid);
+    case Reason::wait_child: return knowledge.processes.children({key.pid, key.process});
     case Reason::accelerator: return device_words(key.id[0]);
     case Reason::other: return key.detail ? syscall_name(key.detail) : std::string();
     default: return {};

@@ -89,6 +89,8 @@ TEST(WaitTarget, of_a_wait_for_a_futex_is_the_library_it_lies_in) {
 TEST(WaitTarget, of_a_wait_for_children_is_their_command) {
   Knowledge knowledge;
   EXPECT_EQ(wait_target(key(Reason::wait_child), knowledge), "");
+  knowledge.processes.seen({10, 1}, "make");
+  knowledge.processes.seen({11, 1}, "sh");
   knowledge.processes.child(10, "cc", 5);
   knowledge.processes.child(10, "cc", 5);
   knowledge.processes.child(11, "true", 500);  // of somebody else

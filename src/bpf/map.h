@@ -21,6 +21,14 @@ void for_each(int map, F f) {
   }
 }
 
+// Takes all entries out of a hash.
+template <class Key>
+void clear(int map) {
+  Key key{};
+  while (bpf_map_get_next_key(map, nullptr, &key) == 0 && bpf_map_delete_elem(map, &key) == 0) {
+  }
+}
+
 // The values of one entry of a per-CPU array, one for each possible CPU; empty on failure.
 template <class Value>
 std::vector<Value> per_cpu(int map, uint32_t index, uint32_t cpus) {

@@ -11,9 +11,9 @@
 namespace jobscope {
 namespace {
 
-constexpr std::array<std::string_view, 9> kShared = {"threads",         "events",  "losses",
-                                                     "session_globals", "files",   "waits",
-                                                     "costs",           "unsents", "process_hints"};
+constexpr std::array<std::string_view, 9> kShared = {"threads", "process_hints",   "events",
+                                                     "losses",  "session_globals", "costs",
+                                                     "files",   "waits",           "waits_now"};
 
 bool is_shared(std::string_view name) {
   for (const std::string_view shared : kShared)

@@ -8,6 +8,7 @@
 
 extern "C" {
 __attribute__((used)) char jobscope_symbol_for_test[77] = {1};
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern const char __executable_start;  // the linker's: where the file's first byte lies
 }
 

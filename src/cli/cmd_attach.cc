@@ -1,6 +1,7 @@
 // jobscope attach: watches what already runs, then says where its time went meanwhile.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "src/base/caller.h"
@@ -18,15 +19,27 @@ struct AttachOptions {
   Target target;
 };
 
+// Processes that came to the target by another way than a fork. `known`: those of the last time.
+void adopt_new(Session& session, const Target& target, std::vector<uint32_t>& known) {
+  auto now = find_processes(target);
+  if (!now) return;
+  std::ranges::sort(*now);
+  std::vector<uint32_t> fresh;
+  std::ranges::set_difference(*now, known, std::back_inserter(fresh));
+  if (!fresh.empty()) (void)session.adopt(fresh);
+  known = std::move(*now);
+}
+
 Result<int> attach_to(const AttachOptions& options, const Invocation& invocation) {
   const Target& target = options.target;
+  const WatchTimes times = TRY(times_of(options.watch));
   const std::vector<uint32_t> pids = TRY(find_processes(target));
   TRY(check_watch_privileges(invocation.argv));
   const Caller caller = TRY(find_caller(CallerSources::of_this_process()));
   JobSignals signals = TRY(JobSignals::block_and_open(caller.id));
   Results results = TRY(Results::open(options.watch, caller.id));
   std::unique_ptr<Session> session = TRY(Session::open());
-  Watch watch = TRY(Watch::prepare(*session, results, options.watch));
+  Watch watch(*session, results, times, options.watch.progress);
   watch.also_wait_for(signals.fd());
 
   JobRun job;
@@ -37,12 +50,12 @@ Result<int> attach_to(const AttachOptions& options, const Invocation& invocation
   TRY(become(caller.id, watch_capabilities()));
   watch.begin(std::move(job));
 
-  bool quit = false, gone = false;
-  while (!quit && !gone && !watch.over()) {
-    watch.step([&] {  // processes that came by another way than a fork, and whether any is left
-      const auto now = find_processes(target);
-      gone = !now;
-      if (now) (void)session->adopt(*now);
+  std::vector<uint32_t> known = pids;
+  std::ranges::sort(known);
+  bool quit = false;
+  while (!quit && session->unfinished() > 0 && !watch.over()) {
+    watch.step([&] {
+      if (!target.pid) adopt_new(*session, target, known);
     });
     while (const auto signal = signals.read())
       quit = signals.handle(*signal, 0) == JobSignals::Action::quit || quit;

@@ -65,6 +65,7 @@ ExitStatus wait_unwatched(JobSignals& signals, Launch& launch) {
 
 Result<int> run(const RunOptions& options, const Invocation& invocation) {
   const SignalState signal_state = SignalState::now();
+  const WatchTimes times = TRY(times_of(options.watch));
   TRY(check_watch_privileges(invocation.argv));
   const CallerSources sources = CallerSources::of_this_process();
   const Caller caller = options.as_root ? this_process(sources) : TRY(find_caller(sources));
@@ -72,7 +73,7 @@ Result<int> run(const RunOptions& options, const Invocation& invocation) {
   Launch launch = TRY(Launch::prepare({options.argv, caller, signal_state}));
   Results results = TRY(Results::open(options.watch, caller.id));
   std::unique_ptr<Session> session = TRY(Session::open());
-  Watch watch = TRY(Watch::prepare(*session, results, options.watch));
+  Watch watch(*session, results, times, options.watch.progress);
   watch.also_wait_for(signals.fd());
   watch.also_wait_for(launch.pidfd());
 

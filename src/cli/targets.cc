@@ -20,7 +20,7 @@ struct Process {
   std::string comm;
 };
 
-// All processes of /proc but ourselves.
+// All processes of /proc but ourselves and our children.
 std::vector<Process> all_processes(const std::string& proc) {
   std::vector<Process> found;
   std::error_code error;
@@ -39,8 +39,8 @@ std::vector<Process> all_processes(const std::string& proc) {
     std::string state;
     rest >> state >> process.ppid;
     const bool ended = state == "Z" || state == "X";
-    if (!ended && process.pid != static_cast<uint32_t>(::getpid()))
-      found.push_back(std::move(process));
+    const auto self = static_cast<uint32_t>(::getpid());
+    if (!ended && process.pid != self && process.ppid != self) found.push_back(std::move(process));
   }
   return found;
 }

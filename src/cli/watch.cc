@@ -72,6 +72,13 @@ void declare(CLI::App& app, WatchOptions& options) {
   app.add_flag("--progress", options.progress, "show a line of figures on the terminal meanwhile");
 }
 
+Result<WatchTimes> times_of(const WatchOptions& options) {
+  WatchTimes times;
+  if (!options.limit.empty()) times.limit = TRY(parse_duration(options.limit));
+  times.interval = TRY(parse_duration(options.interval));
+  return times;
+}
+
 Result<Results> Results::open(const WatchOptions& options, const Identity& owner) {
   Results results(owner);
   if (!options.report.empty())
@@ -126,13 +133,12 @@ void Results::finish(const Snapshot& snapshot) {
     print_error(recording_error_->context("the recording lacks some intervals"));
 }
 
-Result<Watch> Watch::prepare(Session& session, Results& results, const WatchOptions& options) {
-  Watch watch(session, results);
-  if (!options.limit.empty()) watch.limit_ = TRY(parse_duration(options.limit));
-  watch.interval_ = TRY(parse_duration(options.interval));
-  watch.progress_ = options.progress && ::isatty(STDERR_FILENO);
-  watch.also_wait_for(session.events_fd());
-  return watch;
+Watch::Watch(Session& session, Results& results, const WatchTimes& times, bool progress)
+    : session_(&session),
+      results_(&results),
+      times_(times),
+      progress_(progress && ::isatty(STDERR_FILENO)) {
+  also_wait_for(session.events_fd());
 }
 
 void Watch::begin(JobRun job) {
@@ -143,7 +149,7 @@ void Watch::begin(JobRun job) {
   describe_machine(job_);
   look_at_cgroup();
   next_second_ = job_.start + kSecond;
-  next_interval_ = job_.start + interval_;
+  next_interval_ = job_.start + times_.interval;
   last_at_ = job_.start;
 }
 
@@ -151,8 +157,9 @@ void Watch::step(const std::function<void()>& every_second) {
   const uint64_t before = monotonic_now();
   const bool young = before - job_.start < kYoung;
   uint64_t wait = static_cast<uint64_t>(young ? kTick : kSlowTick) * 1'000'000;
-  if (limit_)
-    wait = std::min(wait, job_.start + limit_ > before ? job_.start + limit_ - before : 0);
+  if (times_.limit)
+    wait =
+        std::min(wait, job_.start + times_.limit > before ? job_.start + times_.limit - before : 0);
   if (const uint64_t due = session_->due()) wait = std::min(wait, due > before ? due - before : 0);
   std::vector<pollfd> polled;
   for (const int fd : fds_) polled.push_back({fd, POLLIN, 0});
@@ -171,14 +178,14 @@ void Watch::step(const std::function<void()>& every_second) {
       refresh_in_ = kRefreshEvery;
     }
   }
-  if (row) next_interval_ = now + interval_;
+  if (row) next_interval_ = now + times_.interval;
   if (!row && !(second && progress_)) return;
   const SnapshotPtr snapshot = session_->glance(job_);
   if (row) results_->interval(*snapshot);
   if (second && progress_) show_progress(*snapshot);
 }
 
-bool Watch::over() const { return limit_ && monotonic_now() - job_.start >= limit_; }
+bool Watch::over() const { return times_.limit && monotonic_now() - job_.start >= times_.limit; }
 
 SnapshotPtr Watch::end() {
   if (progress_shown_) fmt::print(stderr, "\r\033[K");

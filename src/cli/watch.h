@@ -28,6 +28,13 @@ struct WatchOptions {
 };
 void declare(CLI::App& app, WatchOptions& options);
 
+struct WatchTimes {
+  uint64_t limit = 0;  // ns; 0: none
+  uint64_t interval = 0;
+};
+// Asked first, so that a wrong option leaves nothing half done.
+Result<WatchTimes> times_of(const WatchOptions& options);
+
 // Where the results go. Opened before the job starts, so that a wrong path is known then. A full
 // disk is no reason not to start it: it is told at the end.
 class Results {
@@ -54,7 +61,7 @@ class Results {
 // reading the cgroup, a row of the recording, the progress line.
 class Watch {
  public:
-  static Result<Watch> prepare(Session& session, Results& results, const WatchOptions& options);
+  Watch(Session& session, Results& results, const WatchTimes& times, bool progress);
 
   // Descriptors that end a wait in step().
   void also_wait_for(int fd) { fds_.push_back(fd); }
@@ -69,7 +76,6 @@ class Watch {
   SnapshotPtr end();
 
  private:
-  Watch(Session& session, Results& results) : session_(&session), results_(&results) {}
   void look_at_cgroup();
   void show_progress(const Snapshot& snapshot);
 
@@ -77,7 +83,7 @@ class Watch {
   Results* results_;
   JobRun job_;
   std::vector<int> fds_;
-  uint64_t limit_ = 0, interval_ = 0;
+  WatchTimes times_;
   uint64_t next_interval_ = 0, next_second_ = 0;
   int refresh_in_ = 1;
   bool progress_ = false, progress_shown_ = false;

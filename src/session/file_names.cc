@@ -63,16 +63,16 @@ void FileNames::add(const file_name_head& head, std::string_view names) {
     path = "…" + path;
   else if (head.in_file_system)
     path = mount_point(mounts_, head.key.device) + path;
-  if (!path.empty()) paths_[{head.key.inode, head.key.device}] = std::move(path);
+  if (!path.empty()) paths_[file_of(head.key)] = std::move(path);
 }
 
-std::string FileNames::path(uint64_t inode, uint32_t device) const {
-  const auto found = paths_.find({inode, device});
+std::string FileNames::path(const FileId& file) const {
+  const auto found = paths_.find(file);
   return found == paths_.end() ? std::string() : found->second;
 }
 
 std::string FileNames::device_name(uint32_t device) {
-  const std::string numbers = fmt::format("{}:{}", device >> 20, device & 0xFFFFF);
+  std::string numbers = fmt::format("{}:{}", device >> 20, device & 0xFFFFF);
   std::array<char, 512> target{};
   const std::string link = "/sys/dev/block/" + numbers;
   const ssize_t n = ::readlink(link.c_str(), target.data(), target.size());

@@ -1,6 +1,7 @@
 // Paths of files by device and inode, as the kernel side told them when it met each file.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +12,19 @@
 
 namespace jobscope {
 
+// A file as the kernel side tells it. `generation` keeps apart files that had one inode number, one
+// after the other.
+struct FileId {
+  uint64_t inode = 0;
+  uint32_t device = 0, generation = 0;
+  auto operator<=>(const FileId&) const = default;
+};
+inline FileId file_of(const file_key& key) { return {key.inode, key.device, key.generation}; }
+// Of a wait for a file; inode 0: it is not known which.
+inline FileId file_of(const wait_key& key) {
+  return {key.id[0], static_cast<uint32_t>(key.id[1]), static_cast<uint32_t>(key.id[1] >> 32)};
+}
+
 class FileNames {
  public:
   FileNames() = default;
@@ -19,22 +33,19 @@ class FileNames {
   // Takes an EVENT_FILE_NAME record.
   void add(const file_name_head& head, std::string_view names);
   // "/data/train.bin"; "…/a/b" if only its end is known; "" if nothing is.
-  std::string path(uint64_t inode, uint32_t device) const;
+  std::string path(const FileId& file) const;
   // "vda": name of a block device by its number in the kernel's form (major << 20 | minor);
   // "254:0" if it has none.
   static std::string device_name(uint32_t device);
 
  private:
-  struct Id {
-    uint64_t inode;
-    uint32_t device;
-    bool operator==(const Id&) const = default;
-  };
-  struct IdHash {
-    size_t operator()(const Id& id) const { return id.inode * 0x9E3779B97F4A7C15ull ^ id.device; }
+  struct Hash {
+    size_t operator()(const FileId& file) const {
+      return (file.inode ^ file.generation) * 0x9E3779B97F4A7C15ull ^ file.device;
+    }
   };
   std::string mounts_ = "/proc/self/mountinfo";
-  std::unordered_map<Id, std::string, IdHash> paths_;
+  std::unordered_map<FileId, std::string, Hash> paths_;
 };
 
 // Joins components that come last first, each ending in NUL: "c\0b\0a\0" → "/a/b/c".

@@ -53,41 +53,59 @@ TEST_F(FileNamesTest, a_path_is_known_by_inode_and_device) {
   FileNames files(mounts_);
   files.add(head(7, kData), "train.bin\0data\0"sv);
   files.add(head(8, kData), "val.bin\0data\0"sv);
-  EXPECT_EQ(files.path(7, kData), "/data/train.bin");
-  EXPECT_EQ(files.path(8, kData), "/data/val.bin");
-  EXPECT_EQ(files.path(7, kRoot), "");
-  EXPECT_EQ(files.path(9, kData), "");
+  EXPECT_EQ(files.path({7, kData}), "/data/train.bin");
+  EXPECT_EQ(files.path({8, kData}), "/data/val.bin");
+  EXPECT_EQ(files.path({7, kRoot}), "");
+  EXPECT_EQ(files.path({9, kData}), "");
 }
 
 TEST_F(FileNamesTest, an_inode_used_again_has_its_new_name) {
   FileNames files(mounts_);
   files.add(head(7, kData), "old\0"sv);
   files.add(head(7, kData), "new\0"sv);
-  EXPECT_EQ(files.path(7, kData), "/new");
+  EXPECT_EQ(files.path({7, kData}), "/new");
   files.add(head(7, kData), ""sv);  // a record without a name tells nothing
-  EXPECT_EQ(files.path(7, kData), "/new");
+  EXPECT_EQ(files.path({7, kData}), "/new");
+}
+
+TEST_F(FileNamesTest, files_that_had_one_inode_are_told_apart_by_its_generation) {
+  FileNames files(mounts_);
+  file_name_head second = head(7, kData);
+  second.key.generation = 2;
+  files.add(head(7, kData), "first\0"sv);
+  files.add(second, "second\0"sv);
+  EXPECT_EQ(files.path({7, kData}), "/first");
+  EXPECT_EQ(files.path({7, kData, 2}), "/second");
+  EXPECT_EQ(files.path({7, kData, 3}), "");
+}
+
+TEST(FileOf, a_wait_tells_device_and_generation_in_one_number) {
+  wait_key key{};
+  key.id[0] = 7;
+  key.id[1] = uint64_t{5} << 32 | 254 << 20;
+  EXPECT_EQ(file_of(key), (FileId{7, 254 << 20, 5}));
 }
 
 TEST_F(FileNamesTest, of_a_partial_path_the_end_is_known) {
   FileNames files(mounts_);
   files.add(head(7, kData, true), "c\0b\0"sv);
-  EXPECT_EQ(files.path(7, kData), "…/b/c");
+  EXPECT_EQ(files.path({7, kData}), "…/b/c");
   files.add(head(8, kData, true, true), "c\0"sv);  // not below a mount point: what is between?
-  EXPECT_EQ(files.path(8, kData), "…/c");
+  EXPECT_EQ(files.path({8, kData}), "…/c");
   files.add(head(9, kData, true), ""sv);
-  EXPECT_EQ(files.path(9, kData), "");
+  EXPECT_EQ(files.path({9, kData}), "");
 }
 
 TEST_F(FileNamesTest, a_path_in_a_file_system_lies_below_its_mount_point) {
   FileNames files(mounts_);
   files.add(head(7, kData, false, true), "train.bin\0"sv);
-  EXPECT_EQ(files.path(7, kData), "/data/train.bin");
+  EXPECT_EQ(files.path({7, kData}), "/data/train.bin");
   files.add(head(7, kRoot, false, true), "passwd\0etc\0"sv);
-  EXPECT_EQ(files.path(7, kRoot), "/etc/passwd");
+  EXPECT_EQ(files.path({7, kRoot}), "/etc/passwd");
   files.add(head(7, kSpaces, false, true), "a\0"sv);
-  EXPECT_EQ(files.path(7, kSpaces), "/my back\\slash/a");
+  EXPECT_EQ(files.path({7, kSpaces}), "/my back\\slash/a");
   files.add(head(7, 5, false, true), "not mounted here\0"sv);
-  EXPECT_EQ(files.path(7, 5), "/not mounted here");
+  EXPECT_EQ(files.path({7, 5}), "/not mounted here");
 }
 
 TEST(DeviceName, is_its_number_if_it_has_none) {

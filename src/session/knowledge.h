@@ -13,7 +13,7 @@ namespace jobscope {
 struct Knowledge {
   uint32_t cpus = 1;          // possible CPUs: length of per-CPU values and of ThreadRecord::cores
   uint64_t clock_offset = 0;  // CLOCK_MONOTONIC - scheduler's clock, ns
-  WaitTable waits;
+  WaitMap named_waits;        // of all threads, as of this look
   FileNames files;
   ProcessNames processes;
 };

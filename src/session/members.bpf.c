@@ -40,8 +40,12 @@ static __always_inline void init_thread(struct thread *t, struct task_struct *ta
   t->delay = task->sched_info.run_delay;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
+/* Not sched_process_fork: threads that the kernel makes for a process (io_uring's workers) are told
+ * only here. In the context of the parent, before the child is first woken. */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(on_fork, struct task_struct *child) {
+  struct task_struct *parent = bpf_get_current_task_btf();
+  if (child->flags & PF_KTHREAD) return 0;
   struct thread *p = member(parent);
   if (!p) return 0;
   struct thread *t = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -94,7 +98,7 @@ static __always_inline struct thread *adopt(struct task_struct *task) {
   u32 pid = task->tgid;
   u32 *job = bpf_map_lookup_elem(&adoptions, &pid);
   struct thread *leader = NULL;
-  if (!job) {  // a thread the kernel made for a member (io_uring), without a fork
+  if (!job) {  // made for a member while its fellows were being adopted
     leader = bpf_task_storage_get(&threads, task->group_leader, NULL, 0);
     if (!leader) return NULL;
   }

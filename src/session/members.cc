@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "members.skel.h"
+#include "src/bpf/map.h"
 #include "src/bpf/skeleton.h"
 
 namespace jobscope {
@@ -84,12 +85,7 @@ Result<> Members::adopt(std::span<const uint32_t> pids, uint32_t job) {
   return {};
 }
 
-void Members::adopted_all() {
-  const int map = bpf_map__fd(impl_->skeleton->maps.adoptions);
-  uint32_t pid = 0;
-  while (bpf_map_get_next_key(map, nullptr, &pid) == 0 && bpf_map_delete_elem(map, &pid) == 0) {
-  }
-}
+void Members::adopted_all() { clear<uint32_t>(bpf_map__fd(impl_->skeleton->maps.adoptions)); }
 
 Result<> Members::adopt_at_exec(uint32_t pid, uint32_t job) {
   if (bpf_map_update_elem(bpf_map__fd(impl_->skeleton->maps.roots), &pid, &job, BPF_ANY) != 0)

@@ -22,6 +22,7 @@ constexpr std::array<uint64_t, 7> kLooks = {20'000'000,    80'000'000,    300'00
                                             1'000'000'000, 4'000'000'000, 15'000'000'000,
                                             60'000'000'000};
 constexpr size_t kMaxProcesses = 65536;
+constexpr size_t kMaxRemembered = 2048;
 constexpr size_t kMaxChildNames = 256;
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -88,19 +89,24 @@ std::vector<Mapping> parse_maps(const std::string& text) {
   return mappings;
 }
 
-void ProcessNames::seen(ProcessId id, const std::string& name) {
-  auto found = processes_.find(id);
-  if (found == processes_.end()) {
-    if (processes_.size() >= kMaxProcesses)  // forget those that are gone
-      std::erase_if(processes_, [](const auto& entry) { return entry.second.ended; });
-    found = processes_.emplace(id, Process{}).first;
+ProcessNames::Process& ProcessNames::get(ProcessId id) {
+  const auto found = processes_.find(id);
+  if (found != processes_.end()) return found->second;
+  if (processes_.size() >= kMaxProcesses) {  // forget those that are gone
+    std::erase_if(processes_, [](const auto& entry) { return entry.second.ended; });
+    std::erase_if(children_, [&](const auto& entry) { return !processes_.contains(entry.first); });
   }
-  if (!name.empty()) found->second.name = name;
+  return processes_[id];
+}
+
+void ProcessNames::seen(ProcessId id, const std::string& name) {
+  Process& process = get(id);
+  if (!name.empty()) process.name = name;
 }
 
 void ProcessNames::exec(ProcessId id, uint64_t now) {
-  Process& process = processes_[id];
-  process.mappings.clear();
+  Process& process = get(id);
+  process.memory.clear();
   process.looks = 0;
   process.next_look = now + kLooks[0];
   if (!next_look_ || process.next_look < next_look_) next_look_ = process.next_look;
@@ -109,8 +115,16 @@ void ProcessNames::exec(ProcessId id, uint64_t now) {
 void ProcessNames::ended(ProcessId id) {
   const auto found = processes_.find(id);
   if (found == processes_.end()) return;
-  found->second.ended = true;
-  found->second.next_look = 0;
+  Process& process = found->second;
+  process.next_look = 0;
+  if (process.ended) return;
+  process.ended = true;
+  if (process.memory.empty()) return;
+  remembered_.push_back(id);
+  if (remembered_.size() <= kMaxRemembered) return;
+  const auto oldest = processes_.find(remembered_.front());
+  if (oldest != processes_.end()) oldest->second.memory = {};
+  remembered_.pop_front();
 }
 
 void ProcessNames::look(uint64_t now, int hints_map) {
@@ -132,10 +146,10 @@ void ProcessNames::look_at(ProcessId id, Process& process, int hints_map) {
   std::ifstream file("/proc/" + std::to_string(id.pid) + "/maps");
   std::ostringstream text;
   text << file.rdbuf();
-  std::vector<Mapping> mappings = parse_maps(text.str());
+  const std::vector<Mapping> mappings = parse_maps(text.str());
   if (mappings.empty()) return;
-  process.mappings = std::move(mappings);
-  const hints h = find_hints(id.pid, process.mappings);
+  process.memory = regions_of(mappings);
+  const hints h = find_hints(id.pid, mappings);
   const int key = pidfd.get();
   if ((h.gil_end || h.omp_end[0]) && hints_map >= 0)
     bpf_map_update_elem(hints_map, &key, &h, BPF_ANY);
@@ -146,22 +160,42 @@ std::string ProcessNames::name(ProcessId id) const {
   return found == processes_.end() ? std::string() : found->second.name;
 }
 
+// A library has a mapping for each of its segments: one region.
+std::vector<ProcessNames::Region> ProcessNames::regions_of(const std::vector<Mapping>& mappings) {
+  std::vector<Region> regions;
+  for (const Mapping& m : mappings) {
+    const std::string* owner = &*owners_.insert(owner_of(mappings, m.start)).first;
+    if (!regions.empty() && regions.back().end == m.start && regions.back().owner == owner)
+      regions.back().end = m.end;
+    else
+      regions.push_back({m.start, m.end, owner});
+  }
+  regions.shrink_to_fit();
+  return regions;
+}
+
+ProcessNames::Processes::const_iterator ProcessNames::newest(uint32_t pid) const {
+  const auto after = processes_.lower_bound({pid + 1, 0});
+  if (after == processes_.begin() || std::prev(after)->first.pid != pid) return processes_.end();
+  return std::prev(after);
+}
+
 std::string ProcessNames::name_by_pid(uint32_t pid) const {
-  auto after = processes_.lower_bound({pid + 1, 0});
-  if (after == processes_.begin()) return {};
-  const auto& [id, process] = *std::prev(after);
-  return id.pid == pid ? process.name : std::string();
+  const auto found = newest(pid);
+  return found == processes_.end() ? std::string() : found->second.name;
 }
 
 void ProcessNames::child(uint32_t parent, const std::string& name, uint64_t lifetime) {
-  auto& names = children_[parent];
+  const auto found = newest(parent);
+  if (found == processes_.end()) return;
+  auto& names = children_[found->first];
   if (names.size() >= kMaxChildNames && !names.contains(name)) return;
   Children& children = names[name];
   children.count += 1;
   children.lifetime += lifetime;
 }
 
-std::string ProcessNames::children(uint32_t parent) const {
+std::string ProcessNames::children(ProcessId parent) const {
   const auto found = children_.find(parent);
   if (found == children_.end()) return {};
   const auto& names = found->second;
@@ -175,7 +209,12 @@ std::string ProcessNames::children(uint32_t parent) const {
 
 std::string ProcessNames::owner(ProcessId id, uint64_t address) const {
   const auto found = processes_.find(id);
-  return found == processes_.end() ? std::string() : owner_of(found->second.mappings, address);
+  if (found == processes_.end()) return {};
+  const auto& memory = found->second.memory;
+  const auto after = std::upper_bound(memory.begin(), memory.end(), address,
+                                      [](uint64_t a, const Region& r) { return a < r.start; });
+  if (after == memory.begin() || address >= std::prev(after)->end) return {};
+  return *std::prev(after)->owner;
 }
 
 std::string owner_of(const std::vector<Mapping>& mappings, uint64_t address) {

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,33 +42,45 @@ class ProcessNames {
   // When look() has something to do next, ns; 0: nothing.
   uint64_t due() const { return next_look_; }
 
-  // A child of `parent` ended after so long a life, ns.
+  // A child of `parent` (the newest process with this pid) ended after so long a life, ns.
   void child(uint32_t parent, const std::string& name, uint64_t lifetime);
 
   std::string name(ProcessId id) const;  // "" if unknown
   // The newest process that had this pid.
   std::string name_by_pid(uint32_t pid) const;
   // "true ×10000": those of the children of a process that lived longest in all; "" if it has none.
-  std::string children(uint32_t parent) const;
-  // What lies at an address of a process, as owner_of; "" if unknown.
+  std::string children(ProcessId parent) const;
+  // What lies at an address of a process, as owner_of; "" if unknown. Of the ended processes the
+  // last 2,048 are remembered.
   std::string owner(ProcessId id, uint64_t address) const;
 
  private:
+  // A stretch of memory with one owner.
+  struct Region {
+    uint64_t start, end;
+    const std::string* owner;  // in owners_
+  };
   struct Process {
     std::string name;
-    std::vector<Mapping> mappings;
+    std::vector<Region> memory;  // in the order of addresses
     uint64_t next_look = 0;
     uint32_t looks = 0;
     bool ended = false;
   };
+  using Processes = std::map<ProcessId, Process>;
+  Processes::const_iterator newest(uint32_t pid) const;  // end(): none
+  Process& get(ProcessId id);
   void look_at(ProcessId id, Process& process, int hints_map);
+  std::vector<Region> regions_of(const std::vector<Mapping>& mappings);
 
-  std::map<ProcessId, Process> processes_;
-  uint64_t next_look_ = 0;  // of all, the first
+  Processes processes_;
+  std::set<std::string> owners_;
+  std::deque<ProcessId> remembered_;  // ended ones whose memory is still known
+  uint64_t next_look_ = 0;            // of all, the first
   struct Children {
     uint64_t count = 0, lifetime = 0;
   };
-  std::map<uint32_t, std::map<std::string, Children>> children_;  // ended ones, by parent and name
+  std::map<ProcessId, std::map<std::string, Children>> children_;  // ended ones, by parent and name
 };
 
 }  // namespace jobscope

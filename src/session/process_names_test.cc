@@ -127,24 +127,40 @@ TEST(ProcessNames, of_a_pid_used_again_the_newest_has_the_name) {
 
 TEST(ProcessNames, children_are_those_that_lived_longest_in_all) {
   ProcessNames names;
-  EXPECT_EQ(names.children(1), "");
+  const ProcessId make{1, 1}, shell{2, 1};
+  names.seen(make, "make");
+  names.seen(shell, "sh");
+  EXPECT_EQ(names.children(make), "");
   names.child(1, "make", 100);
-  EXPECT_EQ(names.children(1), "make");
+  EXPECT_EQ(names.children(make), "make");
   for (int i = 0; i < 3; ++i) names.child(1, "cc", 40);
   names.child(2, "cc", 1);
-  EXPECT_EQ(names.children(1), "cc ×3");
-  EXPECT_EQ(names.children(2), "cc");
+  EXPECT_EQ(names.children(make), "cc ×3");
+  EXPECT_EQ(names.children(shell), "cc");
   names.child(1, "make", 21);
-  EXPECT_EQ(names.children(1), "make ×2");
+  EXPECT_EQ(names.children(make), "make ×2");
+}
+
+TEST(ProcessNames, of_a_pid_used_again_the_newest_has_the_children) {
+  ProcessNames names;
+  names.child(10, "nobody's", 1);
+  names.seen({10, 1}, "old");
+  names.child(10, "a", 1);
+  names.seen({10, 5}, "new");
+  names.child(10, "b", 1);
+  EXPECT_EQ(names.children({10, 1}), "a");
+  EXPECT_EQ(names.children({10, 5}), "b");
 }
 
 TEST(ProcessNames, very_many_names_of_children_are_not_kept) {
   ProcessNames names;
+  const ProcessId parent{1, 1};
+  names.seen(parent, "make");
   for (int i = 0; i < 256; ++i) names.child(1, "job" + std::to_string(i), 10);
   names.child(1, "one too many", 1000);
-  EXPECT_EQ(names.children(1), "job0");
+  EXPECT_EQ(names.children(parent), "job0");
   names.child(1, "job7", 1);
-  EXPECT_EQ(names.children(1), "job7 ×2");
+  EXPECT_EQ(names.children(parent), "job7 ×2");
 }
 
 TEST(ProcessNames, looks_soon_after_an_exec_and_then_ever_more_seldom) {

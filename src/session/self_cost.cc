@@ -17,8 +17,9 @@ std::optional<uint64_t> bpf_run_time(const SharedMaps& maps, uint32_t cpus) {
   bool any = false;
   for (uint32_t which = 0; which < COSTS; ++which) {
     cost total{};
+    uint64_t runs = 0;
     for (const cost& one : per_cpu<cost>(maps.fd("costs"), which, cpus)) {
-      total.runs += one.runs;
+      if (one.timed) runs += one.timed * COST_EVERY - one.left;
       total.timed += one.timed;
       total.ns += one.ns;
     }
@@ -26,7 +27,7 @@ std::optional<uint64_t> bpf_run_time(const SharedMaps& maps, uint32_t cpus) {
     any = true;
     const double clock = static_cast<double>(g.clock_cost) * static_cast<double>(total.timed);
     const double net = std::max(0.0, static_cast<double>(total.ns) - clock);
-    sum += net * static_cast<double>(total.runs) / static_cast<double>(total.timed);
+    sum += net * static_cast<double>(runs) / static_cast<double>(total.timed);
   }
   if (!any) return std::nullopt;
   return static_cast<uint64_t>(sum);

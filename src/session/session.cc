@@ -12,6 +12,7 @@
 #include "src/session/members.h"
 #include "src/session/probe.h"
 #include "src/session/self_cost.h"
+#include "src/session/waits.h"
 
 namespace jobscope {
 namespace {
@@ -22,8 +23,8 @@ struct FreeRing {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 };
 
-constexpr std::array kLossNames = {"thread records", "events",         "threads", "named waits",
-                                   "files",          "block requests", "peers"};
+constexpr std::array kLossNames = {"thread records", "events", "threads",        "named waits",
+                                   "wakers",         "files",  "block requests", "peers"};
 static_assert(kLossNames.size() == LOSSES);
 
 }  // namespace
@@ -35,6 +36,8 @@ struct Session::Impl {
   std::vector<ProbeStatus> statuses;
   std::unique_ptr<ring_buffer, FreeRing> ring;
   Knowledge knowledge;
+  WaitTable waits;
+  InnerMap waits_map;
   size_t living = 0;
   std::set<uint32_t> awaited;    // roots
   std::set<uint32_t> last_ends;  // those of them whose main thread has ended
@@ -55,6 +58,7 @@ Result<std::unique_ptr<Session>> Session::open() {
   auto impl = std::make_unique<Impl>();
   impl->knowledge.cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
   impl->members = TRY(Members::open(impl->maps, impl->knowledge.cpus));
+  impl->waits_map = InnerMap(impl->maps.fd("waits_now"), impl->maps.fd("waits"));
   impl->ring.reset(ring_buffer__new(
       impl->maps.fd("events"),
       [](void* self, void* data, size_t size) {
@@ -95,7 +99,7 @@ void Session::Impl::take(const void* data, size_t size) {
                                   ended.head.since - ended.head.start);
         if (awaited.contains(ended.head.pid)) last_ends.insert(ended.head.pid);
       }
-      knowledge.waits.add_ended(ended.head);
+      waits.add_ended(ended.head);
       for (auto& [info, probe] : probes) probe->on_thread(ended);
       return;
     }
@@ -132,13 +136,13 @@ void Session::Impl::meet(const thread& t) {
 }
 
 void Session::Impl::walk() {
-  knowledge.waits.begin_look();
+  waits.begin_look();
   for (auto& [info, probe] : probes) probe->begin_look();
   living = 0;
   (void)members->walk([this](const ThreadRecord& record) {
     ++living;
     meet(record.head);
-    knowledge.waits.add_living(record.head);
+    waits.add_living(record.head);
     for (auto& [info, probe] : probes) probe->on_thread(record);
   });
 }
@@ -169,14 +173,16 @@ void Session::drain() {
   const uint64_t now = monotonic_now();
   const uint64_t due = impl_->knowledge.processes.due();
   if (due && due <= now) impl_->knowledge.processes.look(now, impl_->maps.fd("process_hints"));
-  impl_->knowledge.waits.make_room(impl_->maps.fd("waits"), impl_->read_globals().wait_entries);
+  impl_->waits.make_room(impl_->waits_map, impl_->read_globals().wait_entries);
+  for (auto& [info, probe] : impl_->probes) probe->on_drain();
 }
 
 SnapshotPtr Session::look(const JobRun& job) {
   // First the living, then the ring: a thread that ends in between is told twice, never not at all.
   impl_->walk();
   drain();
-  impl_->knowledge.waits.look(impl_->maps.fd("waits"));
+  impl_->waits.look(impl_->waits_map);
+  impl_->knowledge.named_waits = impl_->waits.all();
   impl_->knowledge.clock_offset = impl_->members->clock_offset();
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->job = job;

@@ -1,16 +1,11 @@
 #include "src/session/waits.h"
 
-#include <bpf/bpf.h>
-
 #include <tuple>
-
-#include "src/bpf/map.h"
 
 namespace jobscope {
 namespace {
 
-constexpr size_t kTakeOut = 6000;      // of the map's room for 16384
-constexpr uint64_t kLookAgain = 2000;  // new entries
+constexpr uint64_t kTakeOut = 6000;  // of the map's room for 16384
 constexpr size_t kMaxKept = 65536;
 
 auto order(const wait_key& k) {
@@ -39,26 +34,17 @@ bool WaitKeyLess::operator()(const wait_key& a, const wait_key& b) const {
 
 void WaitTable::begin_look() { living_.clear(); }
 
-void WaitTable::make_room(int map, uint64_t entries) {
-  if (entries - looked_at_ < kLookAgain) return;
-  looked_at_ = entries;
-  look(map);
+void WaitTable::make_room(InnerMap& map, uint64_t entries) {
+  if (entries - taken_at_ < kTakeOut) return;
+  const Result<> taken = map.take<wait_key, wait_use>(
+      [this](const wait_key& key, const wait_use& use) { keep(key, use); });
+  if (taken) taken_at_ = entries;
 }
 
-void WaitTable::look(int map) {
+void WaitTable::look(const InnerMap& map) {
   in_map_.clear();
   for_each<wait_key, wait_use>(
-      map, [this](const wait_key& key, const wait_use& use) { in_map_[key] = use; });
-  if (in_map_.size() < kTakeOut) return;
-  for (const auto& [key, use] : in_map_) {
-    wait_use last = use;
-    if (bpf_map_lookup_and_delete_elem(map, &key, &last) != 0) {  // before 5.14: not for hashes
-      bpf_map_lookup_elem(map, &key, &last);
-      bpf_map_delete_elem(map, &key);
-    }
-    keep(key, last);
-  }
-  in_map_.clear();
+      map.fd(), [this](const wait_key& key, const wait_use& use) { in_map_[key] = use; });
 }
 
 void WaitTable::keep(const wait_key& key, const wait_use& use) {

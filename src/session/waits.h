@@ -7,6 +7,7 @@
 #include <map>
 
 #include "bpf/thread.h"
+#include "src/bpf/inner_map.h"
 
 namespace jobscope {
 
@@ -17,17 +18,17 @@ using WaitMap = std::map<wait_key, wait_use, WaitKeyLess>;
 
 class WaitTable {
  public:
-  // Reads the map `waits`; takes the entries out of it if it is half full.
-  void look(int map);
-  // Does so only if there may be that many, so that it never fills. `entries`: put into it so far.
-  void make_room(int map, uint64_t entries);
+  // Reads the map `waits`.
+  void look(const InnerMap& map);
+  // Takes the entries out of it before it fills. `entries`: put into it so far, in all.
+  void make_room(InnerMap& map, uint64_t entries);
   // What a living thread has with it; forgotten at the next begin_look().
   void add_living(const thread& t);
   // What a thread had with it when it ended.
   void add_ended(const thread& t);
   void begin_look();
 
-  // Everything, by key. Built when asked.
+  // Everything, by key. Built when asked: ask once for each look.
   WaitMap all() const;
 
  private:
@@ -41,7 +42,7 @@ class WaitTable {
     auto operator<=>(const ThreadId&) const = default;
   };
   std::map<ThreadId, WaitMap> living_;  // as of the last look
-  uint64_t looked_at_ = 0;  // entries put into the map when it was last read for make_room
+  uint64_t taken_at_ = 0;               // `entries` when the map was last emptied
 };
 
 }  // namespace jobscope

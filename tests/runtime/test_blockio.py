@@ -1,5 +1,7 @@
 """Block I/O against the kernel's own count of a disk that nobody else uses."""
-from harness import end_tree, near, start, workload
+import subprocess
+
+from harness import assert_identity, end_tree, near, start, workload
 
 
 def made(loop_disk):
@@ -83,9 +85,50 @@ def test_another_jobs_reads_are_not_ours(run, loop_disk):
     assert reads["count"] == 503
 
 
-def test_file_gets_its_bytes_or_null(run, loop_disk):
+def file_of(report, path):
+    found = [f for f in report["files"] if f["path"] == str(path)]
+    assert len(found) == 1, report["files"]
+    return found[0]
+
+
+def test_bytes_of_a_file_read_past_the_cache(run, loop_disk):
     file = made(loop_disk)
     result = run(workload("read_file", "direct", file, 1009))
-    found = [f for f in result.report["files"] if f["path"] == str(file)]
-    assert len(found) == 1, result.report["files"]
-    assert found[0]["bytes_read"] in (None, 1009 * 4096)
+    assert file_of(result.report, file)["bytes_read"] == 1009 * 4096
+
+
+def test_bytes_of_a_file_are_counted_whole_though_its_requests_are_merged(run, loop_disk):
+    """13 MiB through the page cache, out and in again: read-ahead and write-back make many requests of it."""
+    target, size = loop_disk.directory / "merged", 13 << 20
+    loop_disk.settle()
+    result = run(["dd", "if=/dev/zero", f"of={target}", "bs=1M", "count=13", "conv=fsync", "status=none"])
+    assert file_of(result.report, target)["bytes_written"] == size
+    loop_disk.settle()
+    subprocess.run(["dd", f"of={target}", "oflag=nocache", "conv=notrunc", "count=0"], check=True, capture_output=True)
+    result = run(["dd", f"if={target}", "of=/dev/null", "bs=1M", "status=none"])
+    assert file_of(result.report, target)["bytes_read"] == size
+
+
+def test_files_that_had_one_inode_are_told_apart(run, loop_disk):
+    """The file system gives the inode of a removed file to the next one."""
+    folder = loop_disk.directory
+    loop_disk.settle()
+    write = "dd if=/dev/zero of={} bs=64k count={} oflag=direct status=none"
+    result = run(["sh", "-c", f"{write.format(folder / 'first', 11)} && stat -c %i {folder}/first && rm {folder}/first && "
+                              f"{write.format(folder / 'second', 7)} && stat -c %i {folder}/second"])
+    inodes = result.stdout.split()
+    assert inodes[0] == inodes[1], "the inode was not used again"
+    assert file_of(result.report, folder / "first")["bytes_written"] == 11 << 16
+    assert file_of(result.report, folder / "second")["bytes_written"] == 7 << 16
+
+
+def test_workers_of_io_uring_are_members_from_their_start(run, loop_disk):
+    """The kernel makes them without a fork; they read for the job."""
+    file = made(loop_disk)
+    result = run(workload("uring_read", file, 211))
+    reads = result.report.block_io(loop_disk.name, "read")
+    assert (reads["count"], reads["bytes"]) == (211, 211 << 16)
+    workers = [t for t in result.report["threads"] if t["name"].startswith("iou-wrk")]
+    assert workers, result.report["threads"]
+    assert all(t["pid"] == result.workload["pid"] for t in workers), workers
+    assert_identity(result.report)

@@ -49,6 +49,27 @@ def test_1009_threads_of_50_microseconds(run):
     assert_identity(report)
 
 
+def test_20011_waits_of_different_names(run):
+    """More than the kernel's map has room for: it is emptied in time, and nothing is lost on the way."""
+    result = run(workload("many_waits", 20011))
+    report = result.report
+    named = [w for w in report["waits"] if w["reason"] == "futex" and w["pid"] == result.workload["pid"]]
+    assert 0.99 * 20011 <= sum(w["waits"] for w in named) <= 20011, named
+    assert sum(w["wait_ns"] for w in named) == part(report.thread(result.workload["tid"]), "futex"), named
+    assert report["self"]["events_lost"] == 0
+
+
+def test_wakers_of_5003_short_threads(run):
+    """Each ends one wait of the main thread: more wakers than the kernel's map has room for."""
+    result = run(workload("short_threads", 5003))
+    report = result.report
+    wakers = [w for w in report["wakers"] if w["reason"] == "futex"]
+    named = sum(w["waits"] for w in report["waits"] if w["reason"] == "futex" and w["main_thread"])
+    assert named > 1000, "the main thread did not wait for its threads"
+    assert 0.95 * named <= sum(w["waits"] for w in wakers) <= named, (named, len(wakers))
+    assert report["self"]["events_lost"] == 0
+
+
 def test_3000_threads_at_once(run):
     result = run(workload("many_threads", 3000))
     report = result.report

@@ -106,6 +106,17 @@ def test_gil(run):
     assert_identity(result.report)
 
 
+@pytest.mark.parametrize("how", ["nanosleep", "poll"])
+def test_a_sleep_goes_on_after_a_stop(run, how):
+    """After SIGCONT the kernel restarts the call as restart_syscall: still a sleep."""
+    result = run(workload("interrupted_sleep", how))
+    thread = result.report.thread(result.workload["tid"])
+    assert near(part(thread, "sleep", "stopped"), result.workload["wait_ns"], 5 * MS, 0.01), thread
+    assert near(part(thread, "stopped"), 500 * MS, 100 * MS, 0), thread
+    assert part(thread, "other") == 0, thread
+    assert_identity(result.report)
+
+
 def test_futex_is_not_gil_nor_barrier(run):
     result = run(workload("futex_pair"), env=environment(workload_ms=500))
     for thread in result.report["threads"]:

@@ -1,0 +1,45 @@
+// A hash that BPF programs reach through an array of one map, so that it can be emptied without
+// losing an update: user space puts another in its place and reads the old one when no program
+// holds it any more.
+#pragma once
+
+#include <bpf/bpf.h>
+
+#include "src/base/fd.h"
+#include "src/base/result.h"
+#include "src/bpf/map.h"
+
+namespace jobscope {
+
+class InnerMap {
+ public:
+  InnerMap() = default;
+  // `array`: of maps, with one entry; `inner`: the hash in it. Both stay the caller's and must live
+  // as long as this.
+  InnerMap(int array, int inner) : array_(array), current_(inner) {}
+
+  // The hash that is being written; -1 if there is none.
+  int fd() const { return current_; }
+
+  // Calls f(key, value) for each entry and leaves an empty hash behind. Blocks for a grace period
+  // of RCU, some ten ms. On failure nothing was taken.
+  template <class Key, class Value, class F>
+  Result<> take(F f) {
+    const int old = current_;
+    TRY(exchange());
+    for_each<Key, Value>(old, f);
+    clear<Key>(old);
+    return {};
+  }
+
+ private:
+  // Puts the spare one in place (made when first needed). The kernel waits until every program that
+  // may still hold the old one has ended: 1ae80cf31938 ("bpf: wait for running BPF programs when
+  // updating map-in-map"), 4.19.
+  Result<> exchange();
+
+  int array_ = -1, current_ = -1, spare_ = -1;
+  Fd second_;
+};
+
+}  // namespace jobscope
