@@ -25,9 +25,7 @@ class BlockioProbe : public Probe {
       return fail("the kernel has no tracepoints of block requests");
     TRY(skeleton_.open());
     choose(hooks);
-    TRY(maps.give(skeleton_->obj));
-    TRY(skeleton_.load());
-    TRY(maps.keep(skeleton_->obj));
+    TRY(skeleton_.load(maps));
     const auto& p = skeleton_->progs;
     // The end before the beginning: what has no end known would stay open.
     links_.push_back(TRY(jobscope::attach(p.on_complete)));

@@ -23,9 +23,7 @@ class FaultProbe : public Probe {
       return {};
     }
     TRY(skeleton_.open());
-    TRY(maps.give(skeleton_->obj));
-    TRY(skeleton_.load());
-    TRY(maps.keep(skeleton_->obj));
+    TRY(skeleton_.load(maps));
     return skeleton_.attach();
   }
 

@@ -44,9 +44,7 @@ class FilesProbe : public Probe {
  public:
   Result<> start(SharedMaps& maps) override {
     TRY(skeleton_.open());
-    TRY(maps.give(skeleton_->obj));
-    TRY(skeleton_.load());
-    TRY(maps.keep(skeleton_->obj));
+    TRY(skeleton_.load(maps));
     files_ = maps.fd("files");
     return skeleton_.attach();
   }

@@ -101,9 +101,7 @@ class NetProbe : public Probe {
     bpf_program__set_autoload(p.on_retransmit, retransmits_);
     skeleton_->rodata->mark_sockets = retransmits_;
     if (!retransmits_) bpf_map__set_autocreate(skeleton_->maps.marks, false);
-    TRY(maps.give(skeleton_->obj));
-    TRY(skeleton_.load());
-    return maps.keep(skeleton_->obj);
+    return skeleton_.load(maps);
   }
 
   // Degraded without some, unavailable only if no bytes can be counted at all.

@@ -18,9 +18,7 @@ class ProcessProbe : public Probe {
     const bool by_task = victim && !victim->empty() && victim->front() == "task_struct";
     bpf_program__set_autoload(skeleton_->progs.on_oom_task, victim && by_task);
     bpf_program__set_autoload(skeleton_->progs.on_oom_pid, victim && !by_task);
-    TRY(maps.give(skeleton_->obj));
-    TRY(skeleton_.load());
-    TRY(maps.keep(skeleton_->obj));
+    TRY(skeleton_.load(maps));
     return skeleton_.attach();
   }
 

@@ -42,9 +42,7 @@ class SchedProbe : public Probe {
     find_accelerators(skeleton_->rodata->accelerator_majors);
     const auto preempt_count = preempt_count_from_runqueue();
     skeleton_->rodata->preempt_count_from_rq = preempt_count.value_or(0);
-    TRY(maps.give(skeleton_->obj));
-    TRY(skeleton_.load());
-    TRY(maps.keep(skeleton_->obj));
+    TRY(skeleton_.load(maps));
     globals_ = maps.fd("session_globals");
     wakers_ = WakerTable(
         InnerMap(bpf_map__fd(skeleton_->maps.wakers_now), bpf_map__fd(skeleton_->maps.wakers)));

@@ -8,6 +8,7 @@
 
 #include "src/base/result.h"
 #include "src/bpf/log.h"
+#include "src/bpf/shared_maps.h"
 
 namespace jobscope {
 
@@ -21,12 +22,14 @@ class Skeleton {
     if (!skeleton_) return fail_errno("opening a BPF object", errno, log.first());
     return {};
   }
-  // On failure the error says why in the kernel's or libbpf's words.
-  Result<> load() {
+  // With the maps that it shares with others. On failure the error says why in the kernel's or
+  // libbpf's words.
+  Result<> load(SharedMaps& maps) {
+    TRY(maps.give(skeleton_->obj));
     BpfLog log;
     if (const int error = S::load(skeleton_.get()))
       return fail_errno("loading BPF programs", -error, log.first());
-    return {};
+    return maps.keep(skeleton_->obj);
   }
   Result<> attach() {
     BpfLog log;

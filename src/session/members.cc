@@ -61,9 +61,7 @@ Result<std::unique_ptr<Members>> Members::open(SharedMaps& maps, uint32_t cpus) 
   auto& skeleton = impl->skeleton;
   TRY(skeleton.open());
   skeleton->rodata->nr_cpus = cpus;
-  TRY(maps.give(skeleton->obj));
-  TRY(skeleton.load());
-  TRY(maps.keep(skeleton->obj));
+  TRY(skeleton.load(maps));
   impl->cpus = cpus;
   impl->globals = maps.fd("session_globals");
 

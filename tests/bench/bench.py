@@ -92,33 +92,38 @@ def percent(ratios):
             f"({100 * (low - 1):+.1f} … {100 * (high - 1):+.1f})")
 
 
-def programs():
-    """Run time and runs of the BPF programs by name."""
+def programs(but=()):
+    """Run time and runs of the BPF programs by name, but for those with these ids; and all their ids.
+
+    What an earlier run loaded stays for a moment after its end."""
     out = subprocess.run(["bpftool", "--json", "prog", "show"], check=True, stdout=subprocess.PIPE)
-    return {p["name"]: (p.get("run_time_ns", 0), p.get("run_cnt", 0))
-            for p in json.loads(out.stdout) if p.get("name")}
+    shown = json.loads(out.stdout)
+    return ({p["name"]: (p.get("run_time_ns", 0), p.get("run_cnt", 0))
+             for p in shown if p.get("name") and p["id"] not in but}, {p["id"] for p in shown})
 
 
 def per_switch(build, watched):
     """ns per run of on_switch and of an empty program while two processes switch."""
-    jobscope, switches = build / "jobscope", [build / "switches", "200000"]
+    jobscope, switches = build / "jobscope", build / "switches"
+    earlier = programs()[1]
     nop = subprocess.Popen([build / "attach", build / "nop.bpf.o"], stderr=subprocess.DEVNULL)
     switch_off = subprocess.run(["sysctl", "-n", "kernel.bpf_stats_enabled"], check=True,
                                 stdout=subprocess.PIPE, text=True).stdout.strip()
     subprocess.run(["sysctl", "-qw", "kernel.bpf_stats_enabled=1"], check=True)
     try:
-        target = [*switches] if watched else ["sleep", "30"]
-        watcher = subprocess.Popen([jobscope, "run", "--report", "/dev/null", "--", *map(str, target)],
+        target = [switches, "1000000000"] if watched else ["sleep", "30"]
+        watcher = subprocess.Popen([jobscope, "run", "--report", "/dev/null", "--", *target],
                                    stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
-        while not {"on_switch", "nop"} <= programs().keys() and time.monotonic() < deadline:
+        while not {"on_switch", "nop"} <= programs(earlier)[0].keys() and time.monotonic() < deadline:
             time.sleep(0.02)
-        before = programs()
+        time.sleep(0.5)
+        before = programs(earlier)[0]
         if not watched:
-            subprocess.run([*map(str, switches)], check=True)
+            subprocess.run([switches, "200000"], check=True)
         else:
-            time.sleep(0.5)
-        after = programs()
+            time.sleep(2)
+        after = programs(earlier)[0]
         watcher.terminate()
         watcher.wait()
     finally:
