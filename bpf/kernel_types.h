@@ -45,6 +45,7 @@ struct sched_info {
 };
 
 struct rq {
+  u64 nr_switches;
   u64 clock;
   int cpu;
 };

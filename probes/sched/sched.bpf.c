@@ -257,9 +257,16 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
   arrive(t, task, now, queued);
 }
 
+/* As cost_begin(), but by the CPU's own count of switches, for here even a map is dear. The count is
+ * scattered (by the golden ratio), so that no pattern of the job goes with it. */
+static __always_inline u64 switch_cost_begin(struct task_struct *task) {
+  u32 scattered = (u32)task->se.cfs_rq->rq->nr_switches * 0x9E3779B1u;
+  return scattered < 0xFFFFFFFFu / COST_EVERY ? bpf_ktime_get_ns() : 0;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next) {
-  u64 begin = cost_begin(COST_SWITCH);
+  u64 begin = switch_cost_begin(prev);
   struct thread *t = member(prev);
   if (t) leave(t, prev, preempt);
   t = member(next);

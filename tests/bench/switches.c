@@ -2,7 +2,9 @@
 // Two switches a round, and little else.
 #define _GNU_SOURCE
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@ int main(int argc, char **argv) {
   pid_t child = fork();
   if (child < 0) return 1;
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     pass(there[0], back[1], rounds);
     _exit(0);
   }
