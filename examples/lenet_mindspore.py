@@ -56,9 +56,10 @@ class Progress(ms.Callback):
     The first one holds the compilation of the graph.
     """
 
-    def __init__(self, max_steps):
+    def __init__(self, max_steps, log):
         super().__init__()
         self.max_steps = max_steps
+        self.log = log
         self.step_ms = []
         self.losses = []
         self.last = None
@@ -71,6 +72,8 @@ class Progress(ms.Callback):
         now = time.perf_counter()
         self.step_ms.append((now - self.last) * 1e3)
         self.last = now
+        if self.log:
+            print(f"{now:.6f} {self.step_ms[-1]:.3f}", file=self.log, flush=True)
         if len(self.step_ms) == self.max_steps:
             run_context.request_stop()
 
@@ -96,8 +99,8 @@ def arguments():
                         help="default: 6, or as many as --steps needs")
     parser.add_argument("--steps", type=positive, metavar="N", help="stop after N steps")
     parser.add_argument("--batch", type=positive, default=32, metavar="N", help="default: 32")
-    parser.add_argument("--step-log", type=Path, metavar="FILE",
-                        help="write the time of each step, in ms, a line each")
+    parser.add_argument("--step-log", type=argparse.FileType("w"), metavar="FILE",
+                        help="write a line for each step: its end (s, monotonic clock), its time (ms)")
     args = parser.parse_args()
     if not (args.data / "train-images-idx3-ubyte").exists():
         parser.error(f"no digits in {args.data}: run digits.py {args.data} first")
@@ -121,14 +124,12 @@ def main():
     optimizer = nn.Momentum(network.trainable_params(), learning_rate=0.01, momentum=0.9)
     model = ms.Model(network, loss, optimizer, metrics={"accuracy"})
 
-    progress = Progress(args.steps)
+    progress = Progress(args.steps, args.step_log)
     model.train(epochs, train, callbacks=[progress], dataset_sink_mode=False)
     accuracy = model.eval(digits(args.data, "test", args.batch),
                           dataset_sink_mode=False)["accuracy"]
 
     times = sorted(progress.step_ms)
-    if args.step_log:
-        args.step_log.write_text("".join(f"{step:.3f}\n" for step in progress.step_ms))
     print(f"steps={len(times)} median_ms={statistics.median(times):.3f}"
           f" p99_ms={times[math.ceil(len(times) * 0.99) - 1]:.3f} accuracy={accuracy:.4f}")
     return 0

@@ -60,7 +60,8 @@ class StepClock:
     """Keeps each step's time: from the end of the one before it to its own end, so that waiting
     for data counts, and starting the workers at the beginning of an epoch as well."""
 
-    def __init__(self):
+    def __init__(self, log):
+        self.log = log
         self.step_ms = []
         self.last = time.perf_counter()
 
@@ -68,6 +69,8 @@ class StepClock:
         now = time.perf_counter()
         self.step_ms.append((now - self.last) * 1e3)
         self.last = now
+        if self.log:
+            print(f"{now:.6f} {self.step_ms[-1]:.3f}", file=self.log, flush=True)
 
 
 def train_epoch(network, optimizer, loader, clock, max_steps):
@@ -112,8 +115,8 @@ def arguments():
     parser.add_argument("--batch", type=positive, default=32, metavar="N", help="default: 32")
     parser.add_argument("--workers", type=int, default=2, metavar="N",
                         help="processes that load data (default: 2; 0: none)")
-    parser.add_argument("--step-log", type=Path, metavar="FILE",
-                        help="write the time of each step, in ms, a line each")
+    parser.add_argument("--step-log", type=argparse.FileType("w"), metavar="FILE",
+                        help="write a line for each step: its end (s, monotonic clock), its time (ms)")
     args = parser.parse_args()
     if not (args.data / "train-images-idx3-ubyte").exists():
         parser.error(f"no digits in {args.data}: run digits.py {args.data} first")
@@ -133,7 +136,7 @@ def main():
 
     network = LeNet5()
     optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
-    clock = StepClock()
+    clock = StepClock(args.step_log)
     for epoch in range(1, epochs + 1):
         losses = train_epoch(network, optimizer, train, clock, args.steps)
         print(f"epoch {epoch}/{epochs} loss {statistics.mean(losses):.4f} ({len(losses)} steps)",
@@ -143,8 +146,6 @@ def main():
     accuracy = evaluate(network, test)
 
     times = sorted(clock.step_ms)
-    if args.step_log:
-        args.step_log.write_text("".join(f"{step:.3f}\n" for step in clock.step_ms))
     print(f"steps={len(times)} median_ms={statistics.median(times):.3f}"
           f" p99_ms={times[math.ceil(len(times) * 0.99) - 1]:.3f} accuracy={accuracy:.4f}")
     return 0

@@ -55,6 +55,6 @@ fi
 
 export DEBIAN_FRONTEND=noninteractive
 # Waits when another apt-get runs, and keeps configuration files that somebody changed.
-options=(-qq -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold)
+options=(-qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold)
 apt-get "${options[@]}" update
 apt-get "${options[@]}" install --yes --no-install-recommends "${missing[@]}"

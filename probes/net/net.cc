@@ -20,10 +20,6 @@ static_assert(sizeof(peer_use) % 8 == 0);  // the kernel lays the copies of CPUs
 
 bool has_tracepoint(const char* name) { return tracepoint_arguments(name).has_value(); }
 
-bool has_function(const char* name) {
-  return kernel_btf() && btf__find_by_name_kind(kernel_btf(), name, BTF_KIND_FUNC) > 0;
-}
-
 class NetProbe : public Probe {
  public:
   Result<> start(SharedMaps& maps) override {

@@ -11,6 +11,7 @@
 #include "probes/sched/waker_table.h"
 #include "sched.skel.h"
 #include "src/bpf/kernel.h"
+#include "src/bpf/kernel_btf.h"
 #include "src/bpf/map.h"
 #include "src/bpf/skeleton.h"
 
@@ -39,6 +40,7 @@ class SchedProbe : public Probe {
   Result<> start(SharedMaps& maps) override {
     TRY(skeleton_.open());
     skeleton_->rodata->nr_cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+    skeleton_->rodata->has_rdonly_cast = has_function("bpf_rdonly_cast");
     find_accelerators(skeleton_->rodata->accelerator_majors);
     const auto preempt_count = preempt_count_from_runqueue();
     skeleton_->rodata->preempt_count_from_rq = preempt_count.value_or(0);

@@ -12,4 +12,8 @@ const btf* kernel_btf() {
   return kTypes.get();
 }
 
+bool has_function(const char* name) {
+  return kernel_btf() && btf__find_by_name_kind(kernel_btf(), name, BTF_KIND_FUNC) > 0;
+}
+
 }  // namespace jobscope

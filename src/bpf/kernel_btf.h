@@ -9,4 +9,7 @@ namespace jobscope {
 // once.
 const btf* kernel_btf();
 
+// Whether the kernel has a function of this name that BPF can call or trace.
+bool has_function(const char* name);
+
 }  // namespace jobscope

@@ -368,7 +368,7 @@ TEST_F(RecordingTest, a_full_disk_is_an_error) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-    GTEST_SKIP() << "mounting a small file system needs root";
+    GTEST_SKIP() << "a small file system to fill cannot be mounted here: root may, as a rule";
   EXPECT_EQ(status, 0);
 }
 

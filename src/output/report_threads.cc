@@ -310,7 +310,7 @@ void add_waits(const Subject& subject, Page& page) {
   const std::string words = idle_words(subject);
   if (table.empty() && words.empty()) return;
   page.section("Waited for");
-  page.table(table);
+  if (!table.empty()) page.table(table);
   if (!words.empty()) page.paragraph(words);
 }
 
@@ -356,7 +356,8 @@ void add_cores(const Subject& subject, Page& page) {
     page.fact("Run queue", {"p50 " + human_micros(queue.quantile(0.5)),
                             "p99 " + human_micros(queue.quantile(0.99)),
                             "longest " + human_micros(static_cast<double>(queue.max)),
-                            human_count(queue.count()) + " waits for a CPU"});
+                            human_count(queue.count()) +
+                                (queue.count() == 1 ? " wait for a CPU" : " waits for a CPU")});
 }
 
 }  // namespace jobscope

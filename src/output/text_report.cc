@@ -181,10 +181,10 @@ void add_cost(const Subject& subject, Page& page) {
   const double share = share_of(self.cpu + self.bpf.value_or(0), subject.totals.cpu);
   std::string cost = human_time(self.cpu) + " CPU" +
                      (self.bpf ? " + " + human_time(*self.bpf) + " BPF" : ", BPF unknown");
-  if (subject.totals.cpu > 0)
-    cost += fmt::format(" ({}{})", self.bpf ? "" : "at least ",
-                        share < 2 ? human_percent(share) + " of the job"
-                                  : fmt::format("{:.0f} times the job", share));
+  if (subject.totals.cpu > 0)  // of a job shorter than our own start a share says nothing
+    cost += share < 1 ? fmt::format(" ({}{} of the job)", self.bpf ? "" : "at least ",
+                                    human_percent(share))
+                      : fmt::format(" (the job itself: {})", human_time(subject.totals.cpu));
   std::string lost = "nothing lost";
   if (self.events_lost > 0) {
     lost = human_count(self.events_lost) + " events LOST";

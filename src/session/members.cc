@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "members.skel.h"
+#include "src/bpf/kernel_btf.h"
 #include "src/bpf/map.h"
 #include "src/bpf/skeleton.h"
 
@@ -61,6 +62,7 @@ Result<std::unique_ptr<Members>> Members::open(SharedMaps& maps, uint32_t cpus) 
   auto& skeleton = impl->skeleton;
   TRY(skeleton.open());
   skeleton->rodata->nr_cpus = cpus;
+  skeleton->rodata->has_rdonly_cast = has_function("bpf_rdonly_cast");
   TRY(skeleton.load(maps));
   impl->cpus = cpus;
   impl->globals = maps.fd("session_globals");

@@ -3,6 +3,9 @@
 
 Step times of both LeNets, bare and under each tool, in turns: bare, tool, bare, tool … The figure is
 the median step of a run over that of the bare run beside it; the interval is a bootstrap over pairs.
+One run of a LeNet differs from the next by much more than jobscope costs. So there is a second
+figure, from one long run that is watched for some seconds, left alone for as long, and so on: the
+median step of a watched window over those of the two beside it.
 Nanoseconds per switch come from the kernel's own count of BPF run time (kernel.bpf_stats_enabled),
 less what an empty program is charged in the same run.
 """
@@ -44,25 +47,67 @@ def py_spy():
     return program
 
 
+WINDOW = 4  # seconds
+
+
 class Job:
-    """A LeNet that logs the time of each step."""
+    """A LeNet that logs when each step ended, in seconds, and how long it took, in ms."""
 
     def __init__(self, name, steps, scratch):
+        self.steps = steps
         self.python = python_of(name)
         self.log = scratch / f"{name}.steps"
         data = scratch / "digits"
         subprocess.run([self.python, TOP / "examples/digits.py", data], check=True,
                        stdout=subprocess.DEVNULL)
-        self.command = [self.python, TOP / "examples" / FRAMEWORKS[name], "--data", data,
-                        "--steps", str(steps), "--epochs", "1000", "--step-log", self.log]
+        self.program = [self.python, TOP / "examples" / FRAMEWORKS[name], "--data", data,
+                        "--epochs", "100000", "--step-log", self.log]
+
+    def logged(self):
+        """(end, ms) of the steps so far, but the first ones, which compile."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [tuple(map(float, line.split())) for line in lines[self.steps // 5:] if " " in line]
+
+    def start(self, prefix=(), steps=None):
+        self.log.unlink(missing_ok=True)
+        limit = ["--steps", str(steps)] if steps else []
+        return subprocess.Popen([*map(str, prefix), *map(str, self.program), *limit],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def median_step(self, prefix=()):
-        """Median step in ms of one run under `prefix`; the first ones, which compile, left out."""
-        self.log.unlink(missing_ok=True)
-        subprocess.run([*map(str, prefix), *map(str, self.command)], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        steps = [float(line) for line in self.log.read_text().split()]
-        return statistics.median(steps[len(steps) // 5:])
+        """Median step in ms of one run under `prefix`."""
+        if self.start(prefix, self.steps).wait():
+            raise SystemExit(f"{self.program} failed under {prefix}")
+        return statistics.median(ms for _, ms in self.logged())
+
+    def median_between(self, begin, end):
+        return statistics.median(ms for at, ms in self.logged() if begin < at - ms / 1e3 and at < end)
+
+    def watched_in_turns(self, jobscope, windows):
+        """Ratios of the median step of each watched window to those of its two neighbours."""
+        report = self.log.with_suffix(".json")
+        process = self.start()
+        spans = []
+        try:
+            while not self.logged() and process.poll() is None:
+                time.sleep(0.1)
+            for _ in range(windows):
+                time.sleep(WINDOW)
+                subprocess.run([jobscope, "attach", "--pid", str(process.pid), "--for", f"{WINDOW}s",
+                                "--report", "/dev/null", "--json", report], check=True)
+                watched = json.loads(report.read_text())["job"]
+                begin = watched["started_unix_ns"] / 1e9 - time.time() + time.monotonic()
+                spans.append((begin, begin + watched["elapsed_ns"] / 1e9))
+            time.sleep(WINDOW)
+        finally:
+            process.terminate()
+            process.wait()
+        ratios = []
+        for begin, end in spans:
+            bare = [self.median_between(begin - WINDOW, begin - 1),
+                    self.median_between(end + 1, end + WINDOW)]
+            ratios.append(self.median_between(begin, end) / statistics.mean(bare))
+        return ratios
 
 
 def interval(ratios):
@@ -103,38 +148,39 @@ def programs(but=()):
 
 
 def per_switch(build, watched):
-    """ns per run of on_switch and of an empty program while two processes switch."""
-    jobscope, switches = build / "jobscope", build / "switches"
+    """ns per run of on_switch, less an empty program's, and that: medians of short windows, for a
+    hypervisor that takes the CPU meanwhile spoils a mean."""
     earlier = programs()[1]
+    command = [build / "switches", "1000000000"]
+    watched_command, other = (command, ["sleep", "60"]) if watched else (["sleep", "60"], command)
     nop = subprocess.Popen([build / "attach", build / "nop.bpf.o"], stderr=subprocess.DEVNULL)
-    switch_off = subprocess.run(["sysctl", "-n", "kernel.bpf_stats_enabled"], check=True,
-                                stdout=subprocess.PIPE, text=True).stdout.strip()
+    was_on = subprocess.run(["sysctl", "-n", "kernel.bpf_stats_enabled"], check=True,
+                            stdout=subprocess.PIPE, text=True).stdout.strip()
     subprocess.run(["sysctl", "-qw", "kernel.bpf_stats_enabled=1"], check=True)
+    watcher = subprocess.Popen([build / "jobscope", "run", "--report", "/dev/null", "--", *watched_command],
+                               stdout=subprocess.DEVNULL)
+    beside = subprocess.Popen(other)
+    nets, floors = [], []
     try:
-        target = [switches, "1000000000"] if watched else ["sleep", "30"]
-        watcher = subprocess.Popen([jobscope, "run", "--report", "/dev/null", "--", *target],
-                                   stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while not {"on_switch", "nop"} <= programs(earlier)[0].keys() and time.monotonic() < deadline:
             time.sleep(0.02)
         time.sleep(0.5)
         before = programs(earlier)[0]
-        if not watched:
-            subprocess.run([switches, "200000"], check=True)
-        else:
-            time.sleep(2)
-        after = programs(earlier)[0]
-        watcher.terminate()
-        watcher.wait()
+        for _ in range(40):
+            time.sleep(0.1)
+            after = programs(earlier)[0]
+            own, floor = ((after[name][0] - before[name][0]) / max(after[name][1] - before[name][1], 1)
+                          for name in ("on_switch", "nop"))
+            nets.append(own - floor)
+            floors.append(floor)
+            before = after
     finally:
-        subprocess.run(["sysctl", "-qw", f"kernel.bpf_stats_enabled={switch_off}"])
-        nop.terminate()
-        nop.wait()
-    cost = {}
-    for name in ("on_switch", "nop"):
-        ns, runs = (after[name][i] - before[name][i] for i in (0, 1))
-        cost[name] = ns / max(runs, 1)
-    return cost["on_switch"] - cost["nop"], cost["nop"]
+        for process in (watcher, beside, nop):
+            process.terminate()
+            process.wait()
+        subprocess.run(["sysctl", "-qw", f"kernel.bpf_stats_enabled={was_on}"])
+    return statistics.median(nets), statistics.median(floors)
 
 
 def main():
@@ -148,10 +194,10 @@ def main():
     rounds = 3 if options.quick else options.rounds
     rows = []
     for watched, who, aim in ((True, "the job's threads", 100), (False, "others", 25)):
-        costs = [per_switch(options.build, watched) for _ in range(5)]
-        net = statistics.median(cost for cost, _ in costs)
-        floor = statistics.median(floor for _, floor in costs)
-        rows.append((f"ns per switch, {who}", f"{net:.0f} (aim {aim}; an empty program: {floor:.0f})"))
+        costs = sorted(per_switch(options.build, watched) for _ in range(5))
+        net, floor = costs[len(costs) // 2]
+        rows.append((f"ns per switch, {who}", f"{net:.0f} ({costs[0][0]:.0f} … {costs[-1][0]:.0f}; aim {aim}; "
+                                              f"an empty program, left out: {floor:.0f})"))
         note(f"{rows[-1][0]}: {rows[-1][1]}")
 
     with tempfile.TemporaryDirectory() as folder:
@@ -166,6 +212,9 @@ def main():
             ratios = compare(job, watch, rounds)
             own, used = json.loads(report.read_text())["self"], json.loads(report.read_text())["job"]
             rows.append((f"LeNet, {name}: step time under `jobscope run`", percent(ratios)))
+            note(f"{rows[-1][0]}: {rows[-1][1]}")
+            ratios = job.watched_in_turns(options.build / "jobscope", 5 * rounds)
+            rows.append((f"LeNet, {name}: step time while watched, within one run", percent(ratios)))
             note(f"{rows[-1][0]}: {rows[-1][1]}")
             direct = own["cpu_ns"] + (own["bpf_ns"] or 0)
             rows.append((f"LeNet, {name}: CPU of jobscope, of the job's",
