@@ -1,12 +1,14 @@
 # probe_table(TARGET): each folder probes/NAME holds one probe, declared by `extern const ProbeInfo
-# NAME_probe` in NAME.cc. Writes generated/probe_table.inc, a sorted list of PROBE(NAME).
+# NAME_probe` in NAME.cc; a folder without that file is none. Writes generated/probe_table.inc, a sorted list of PROBE(NAME).
 function(probe_table target)
   file(GLOB folders CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/probes/*/*.cc)
   set(names "")
   foreach(file ${folders})
     get_filename_component(folder ${file} DIRECTORY)
     get_filename_component(name ${folder} NAME)
-    list(APPEND names ${name})
+    if(EXISTS ${folder}/${name}.cc)
+      list(APPEND names ${name})
+    endif()
   endforeach()
   list(REMOVE_DUPLICATES names)
   list(SORT names)
