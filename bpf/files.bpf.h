@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Files by (device, inode), and their paths. A path is told once, when the file is first met, while
- * the kernel surely holds it: a job's files may be gone when somebody reads the report. */
+/* Files by (device, inode, generation), and their paths. A path is told once, when the file is
+ * first met, while the kernel surely holds it: a job's files may be gone when somebody reads the
+ * report. */
 #pragma once
 
 #include "bpf/session.bpf.h"
@@ -109,6 +110,11 @@ static __always_inline struct file_key key_of_inode(struct inode *inode, u32 job
   return key;
 }
 
+static __always_inline bool is_noted(const struct thread *t, const struct file_key *key) {
+  return t->io_inode == key->inode && t->io_device == key->device &&
+         t->io_generation == key->generation;
+}
+
 /* The file that the next waits of a thread for the disk are for. */
 static __always_inline void note_io(struct thread *t, const struct file_key *key) {
   t->io_inode = key->inode;
@@ -116,14 +122,17 @@ static __always_inline void note_io(struct thread *t, const struct file_key *key
   t->io_generation = key->generation;
 }
 
-/* Meets an open file; `fs` is the task's fs_struct, whose root its path is told from; `device` is
- * its device | its generation << 32. A global
+/* Meets an open file; `fs` is the task's fs_struct, whose root its path is told from. A global
  * function with plain numbers, so that the verifier looks at the long walk once and not at every
- * call. */
-__noinline int meet_file(u64 file_address, u64 fs_address, u64 inode, u64 device, u32 job) {
+ * call; with no more than five, so that device and generation << 32 are one. */
+__noinline int meet_file(u64 file_address, u64 fs_address, u64 inode, u64 device_and_generation,
+                         u32 job) {
   struct file *file = (struct file *)file_address;
   struct fs_struct *fs = (struct fs_struct *)fs_address;
-  struct file_key key = {.inode = inode, .device = device, .generation = device >> 32, .job = job};
+  struct file_key key = {.inode = inode,
+                         .device = device_and_generation,
+                         .generation = device_and_generation >> 32,
+                         .job = job};
   bool is_new;
   new_file(&key, &is_new);
   if (!is_new) return 0;

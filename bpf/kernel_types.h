@@ -392,5 +392,6 @@ struct linux_binprm;
 #define TASK_STOPPED 0x0004
 #define TASK_TRACED 0x0008
 #define TASK_DEAD 0x0080
+#define TASK_NEW 0x0800    /* not yet woken for the first time */
 #define TASK_FROZEN 0x8000 /* f5d39b020809, 6.1 */
 #define SIGNAL_GROUP_EXIT 0x00000004

@@ -226,7 +226,7 @@ enum costly {
 #define COST_EVERY 61 /* a prime, so that it does not march with a pattern of the job */
 
 struct cost {
-  __u64 left; /* runs until the next timed one */
+  __u64 left; /* runs until the next timed one; of switches always 0: see switch_cost_begin() */
   __u64 timed;
   __u64 ns; /* of the timed ones, the clock's own cost included */
 };

@@ -14,14 +14,17 @@
 const volatile __u64 accelerator_majors[MAJORS / 64] = {};
 
 /* A field of a kernel struct known by its address alone. A helper call costs some 6 ns; since 6.2
- * (a35b9af4ec2c) the kernel takes our word for the type, and the field is one guarded load. */
-const volatile __u8 has_rdonly_cast = 0; /* set before load */
-extern void *bpf_rdonly_cast(void *object, __u32 type) __weak __ksym;
-#define FIELD(pointer, field)                                                              \
-  (has_rdonly_cast ? ((typeof(pointer))bpf_rdonly_cast(                                    \
-                          (void *)(pointer), bpf_core_type_id_kernel(typeof(*(pointer))))) \
-                         ->field                                                           \
-                   : BPF_CORE_READ(pointer, field))
+ * (a35b9af4ec2c) the kernel takes our word for the type, and the field is one guarded load. Older
+ * kernels refuse an object that only mentions this function: it is for objects of their own. */
+#ifdef WITH_RDONLY_CAST
+extern void *bpf_rdonly_cast(void *object, __u32 type) __ksym;
+#define FIELD(pointer, field)                                                      \
+  (((typeof(pointer))bpf_rdonly_cast((void *)(pointer),                            \
+                                     bpf_core_type_id_kernel(typeof(*(pointer))))) \
+       ->field)
+#else
+#define FIELD(pointer, field) BPF_CORE_READ(pointer, field)
+#endif
 
 /* Preallocated: written at a switch, where memory may not be had. User space puts an empty one in
  * its place when it has filled (src/bpf/inner_map.h). */

@@ -9,7 +9,7 @@ int BPF_PROG(on_file_fault, struct address_space *mapping) {
   if (!t) return 0;
   struct inode *inode = BPF_CORE_READ(mapping, host);
   struct file_key key = key_of_inode(inode, t->job);
-  if (t->io_inode == key.inode && t->io_device == key.device) return 0;
+  if (is_noted(t, &key)) return 0;
   meet_inode(inode, &key);
   note_io(t, &key);
   return 0;

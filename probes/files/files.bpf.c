@@ -11,6 +11,9 @@
 
 #define BIO_CLONED 1 /* linux/blk_types.h */
 
+#define TMPFS_MAGIC 0x01021994 /* linux/magic.h */
+#define HUGETLBFS_MAGIC 0x958458f6
+
 #define PAGE_MAPPING_FLAGS 3 /* anonymous, movable, KSM: not a file; linux/page-flags.h */
 
 /* The file whose page cache the first page of a bio belongs to; NULL for direct I/O. */
@@ -43,19 +46,28 @@ static __always_inline bool is_from_file(struct bio *bio, struct inode *inode) {
   bool device_file = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
   u32 home = device_file ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
   if (home >> 20) return BPF_CORE_READ(bio, bi_bdev, bd_dev) == home;
+  unsigned long magic = BPF_CORE_READ(inode, i_sb, s_magic);
+  if (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC) return false; /* memory to read into */
   return !(bio->bi_flags & 1 << BIO_CLONED);
 }
 
-/* A bio is handed to the block layer; once for each, before it is split or merged. */
-SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_bio, struct bio *bio) {
+/* The file that a bio is for. `t`: the member that makes it, NULL: a thread of the kernel. */
+static __always_inline struct inode *file_of_bio(struct bio *bio, struct task_struct *task,
+                                                 struct thread *t) {
+  struct inode *inode = page_inode(bio);
+  if (inode && is_from_file(bio, inode)) return inode;
+  inode = t ? call_inode(task) : NULL;
+  return inode && is_from_file(bio, inode) ? inode : NULL;
+}
+
+static __always_inline void count_bio(struct bio *bio) {
   u32 operation = bio->bi_opf & REQ_OP_MASK;
-  if (operation != REQ_OP_READ && operation != REQ_OP_WRITE) return 0;
+  if (operation != REQ_OP_READ && operation != REQ_OP_WRITE) return;
   struct task_struct *task = bpf_get_current_task_btf();
   struct thread *t = member(task);
-  struct inode *inode = page_inode(bio);
-  if (!inode && t) inode = call_inode(task);
-  if (!inode || !is_from_file(bio, inode)) return 0;
+  if (!t && !(task->flags & PF_KTHREAD)) return;
+  struct inode *inode = file_of_bio(bio, task, t);
+  if (!inode) return;
   struct file_key key = key_of_inode(inode, t ? t->job : 0);
   struct file_use *use;
   if (t) {
@@ -64,9 +76,17 @@ int BPF_PROG(on_bio, struct bio *bio) {
   } else {  // write-back of a file that the job has met
     use = bpf_map_lookup_elem(&files, &key);
   }
-  if (!use) return 0;
+  if (!use) return;
   u64 *bytes = operation == REQ_OP_READ ? &use->bytes_read : &use->bytes_written;
   __sync_fetch_and_add(bytes, bio->bi_iter.bi_size);
+}
+
+/* A bio is handed to the block layer; once for each, before it is split or merged. */
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(on_bio, struct bio *bio) {
+  u64 begin = cost_begin(COST_BLOCK);
+  count_bio(bio);
+  cost_end(COST_BLOCK, begin);
   return 0;
 }
 

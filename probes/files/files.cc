@@ -4,7 +4,6 @@
 
 #include "files.skel.h"
 #include "src/bpf/map.h"
-
 #include "src/bpf/skeleton.h"
 #include "src/model/reason.h"
 #include "src/session/probe.h"
@@ -48,8 +47,6 @@ class FilesProbe : public Probe {
     files_ = maps.fd("files");
     return skeleton_.attach();
   }
-
-  std::string degraded() const override { return degraded_; }
 
   Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
     std::map<FileId, FileUse> files;
@@ -105,7 +102,6 @@ class FilesProbe : public Probe {
   }
 
   Skeleton<files_bpf> skeleton_;
-  std::string degraded_;
   int files_ = -1;
 };
 

@@ -58,7 +58,11 @@ std::vector<std::string> split_argv(std::string_view bytes) {
 }
 
 void ProcessTable::begin_look() {
-  for (auto& [id, process] : processes_) process.living.clear();
+  for (const ProcessId& id : living_) {
+    const auto found = processes_.find(id);
+    if (found != processes_.end()) found->second.living.clear();
+  }
+  living_.clear();
 }
 
 void ProcessTable::thread(const ThreadRecord& record) {
@@ -77,6 +81,7 @@ void ProcessTable::thread(const ThreadRecord& record) {
   }
   const uint64_t running = t.state == THREAD_ON_CPU && t.now > t.since ? t.now - t.since : 0;
   process.living[{t.tid, t.start}] = cpu + running;
+  living_.insert({t.pid, t.process});
   process.last = std::max<uint64_t>({process.last, t.since, t.now});
 }
 

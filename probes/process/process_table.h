@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,7 @@ class ProcessTable {
   void fold();
 
   std::map<ProcessId, Process> processes_;
+  std::set<ProcessId> living_;  // those told by the last look
   std::map<std::string, ProcessUse> folded_;
   size_t ended_ = 0;
   uint64_t last_end_ = 0;  // CLOCK_MONOTONIC

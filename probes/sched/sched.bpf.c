@@ -115,8 +115,8 @@ static __always_inline void charge_waker(struct thread *t, u64 blocked) {
   __sync_fetch_and_add(&use->count, 1);
 }
 
-static __always_inline void charge_wait(struct thread *t, u64 blocked) {
-  t->parts[t->reason < REASON_COUNT ? t->reason : REASON_OTHER] += blocked;
+/* Remembers what a wait was for. */
+static __always_inline void name_wait(struct thread *t, u64 blocked) {
   if (t->waker_tid) charge_waker(t, blocked);
   struct named_wait *named = &t->named[0];
   if (!same_wait(&t->wait, &named->key)) {
@@ -172,14 +172,14 @@ static __always_inline void arrive(struct thread *t, struct task_struct *task, u
     t->parts[REASON_THROTTLED] += throttled;
   }
   t->parts[REASON_RUNQUEUE] += queued - throttled;
+  u64 blocked = away - queued; /* if it was not, nothing is left, unless we did not see it leave */
+  bool waited = t->state == THREAD_BLOCKED;
+  t->parts[waited && t->reason < REASON_COUNT ? t->reason : REASON_OTHER] += blocked;
+  t->since = now; /* soon after its parts: until then a copy is torn */
+  t->state = THREAD_ON_CPU;
   if (t->yielded) t->yield_queued += queued - throttled;
   t->yielded = 0;
-  if (t->state == THREAD_BLOCKED)
-    charge_wait(t, away - queued);
-  else /* nothing is left, unless we did not see it leave */
-    t->parts[REASON_OTHER] += away - queued;
-  t->since = now;
-  t->state = THREAD_ON_CPU;
+  if (waited) name_wait(t, blocked);
 
   u32 cpu = bpf_get_smp_processor_id();
   if (cpu != t->cpu) {
@@ -196,21 +196,24 @@ static __always_inline void arrive(struct thread *t, struct task_struct *task, u
   if (j) histogram_add(j, (queued - throttled) / 1000);
 }
 
-static __always_inline void end_thread(struct thread *t, struct task_struct *task) {
-  t->state = THREAD_ENDED;
-  struct globals *g = globals();
-  if (g) __sync_fetch_and_add(&g->threads, -1);
-  copy_ledger(t, task);
-  u32 size = sizeof(*t) + nr_cpus * sizeof(u64);
-  t->event.type = EVENT_THREAD_END;
-  t->event.size = size;
-  if (send(t, size)) return;
+static __always_inline void keep_unsent(struct thread *t) {
   count_loss(LOST_THREAD_RECORDS);
   u32 zero = 0;
   struct unsent *sum = bpf_map_lookup_elem(&unsents, &zero);
   if (!sum) return;
   sum->threads += 1;
   for (int i = 0; i < REASON_COUNT; i++) sum->parts[i] += t->parts[i];
+}
+
+static __always_inline void end_thread(struct thread *t, struct task_struct *task) {
+  t->state = THREAD_ENDED;
+  copy_ledger(t, task);
+  u32 size = sizeof(*t) + nr_cpus * sizeof(u64);
+  t->event.type = EVENT_THREAD_END;
+  t->event.size = size;
+  if (!send(t, size)) keep_unsent(t);
+  struct globals *g = globals();
+  if (g) __sync_fetch_and_add(&g->threads, -1); /* after the record: at 0 all have been sent */
 }
 
 static __always_inline void leave(struct thread *t, struct task_struct *task, bool preempt) {
@@ -257,8 +260,8 @@ static __always_inline void enter(struct thread *t, struct task_struct *task) {
   arrive(t, task, now, queued);
 }
 
-/* As cost_begin(), but by the CPU's own count of switches, for here even a map is dear. The count is
- * scattered (by the golden ratio), so that no pattern of the job goes with it. */
+/* As cost_begin(), but by the CPU's own count of switches, for here even a map is dear. The count
+ * is scattered (by the golden ratio), so that no pattern of the job goes with it. */
 static __always_inline u64 switch_cost_begin(struct task_struct *task) {
   u32 scattered = (u32)task->se.cfs_rq->rq->nr_switches * 0x9E3779B1u;
   return scattered < 0xFFFFFFFFu / COST_EVERY ? bpf_ktime_get_ns() : 0;

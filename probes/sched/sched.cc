@@ -10,6 +10,7 @@
 #include "probes/sched/wait_names.h"
 #include "probes/sched/waker_table.h"
 #include "sched.skel.h"
+#include "sched_cast.skel.h"
 #include "src/bpf/kernel.h"
 #include "src/bpf/kernel_btf.h"
 #include "src/bpf/map.h"
@@ -35,12 +36,13 @@ void find_accelerators(__u64* majors) {
   }
 }
 
+// Object: sched_bpf or sched_cast_bpf, which have the same programs and maps.
+template <class Object>
 class SchedProbe : public Probe {
  public:
   Result<> start(SharedMaps& maps) override {
     TRY(skeleton_.open());
     skeleton_->rodata->nr_cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
-    skeleton_->rodata->has_rdonly_cast = has_function("bpf_rdonly_cast");
     find_accelerators(skeleton_->rodata->accelerator_majors);
     const auto preempt_count = preempt_count_from_runqueue();
     skeleton_->rodata->preempt_count_from_rq = preempt_count.value_or(0);
@@ -69,11 +71,11 @@ class SchedProbe : public Probe {
   void on_thread(const ThreadRecord& record) override { threads_.add(record); }
 
   void glance(const Knowledge& knowledge, Snapshot& snapshot) override {
-    threads_.write(knowledge.clock_offset, knowledge.processes, snapshot.threads);
+    threads_.write_brief(knowledge.clock_offset, snapshot.threads);
   }
 
   Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
-    glance(knowledge, snapshot);
+    threads_.write(knowledge.clock_offset, knowledge.processes, snapshot.threads);
     write_unsent(knowledge, snapshot);
     write_waits(knowledge, snapshot);
     snapshot.wakers = wakers_.rows();
@@ -171,7 +173,7 @@ class SchedProbe : public Probe {
                      [](const WaitUse& a, const WaitUse& b) { return a.wait > b.wait; });
   }
 
-  Skeleton<sched_bpf> skeleton_;
+  Skeleton<Object> skeleton_;
   std::vector<Link> links_;
   ThreadTable threads_;
   WakerTable wakers_;
@@ -182,8 +184,12 @@ class SchedProbe : public Probe {
 }  // namespace
 
 extern const ProbeInfo sched_probe;
-const ProbeInfo sched_probe{
-    "sched", "where each thread's time goes: CPU, run queue, waits by reason",
-    []() -> std::unique_ptr<Probe> { return std::make_unique<SchedProbe>(); }};
+const ProbeInfo sched_probe{"sched",
+                            "where each thread's time goes: CPU, run queue, waits by reason",
+                            []() -> std::unique_ptr<Probe> {
+                              if (has_function("bpf_rdonly_cast"))
+                                return std::make_unique<SchedProbe<sched_cast_bpf>>();
+                              return std::make_unique<SchedProbe<sched_bpf>>();
+                            }};
 
 }  // namespace jobscope

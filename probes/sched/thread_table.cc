@@ -27,6 +27,15 @@ void add_running(thread& t, std::map<uint32_t, uint64_t>& cores) {
   t.since += held;
 }
 
+struct Ticks {
+  double user = 0, system = 0;
+  void add(const thread& t) {
+    user += static_cast<double>(t.utime);
+    system += static_cast<double>(t.stime);
+  }
+  double share() const { return user + system > 0 ? system / (user + system) : 0; }
+};
+
 void add_ended(thread& to, const thread& from) {
   for (size_t i = 0; i < REASON_COUNT; ++i) to.parts[i] += from.parts[i];
   to.since += from.since - from.start;  // the sum of lifetimes
@@ -66,8 +75,12 @@ void ThreadTable::add(const ThreadRecord& record) {
   const Id id{t.tid, t.process, t.start};
   if (!record.ended) {
     threads_.insert_or_assign(id, keep(record)).first->second.look = look_;
+    living_.insert(id);
     return;
   }
+  living_.erase(id);
+  add_ended(all_ended_.head, t);
+  all_ended_.threads += 1;
   if (ended_ >= kMaxEnded) {
     threads_.erase(id);
     fold(keep(record));
@@ -89,46 +102,43 @@ void ThreadTable::fold(const Kept& thread) {
   for (const auto& [cpu, ns] : thread.cores) found->second.cores[cpu] += ns;
 }
 
+// `share`: the kernel's of the CPU time, for a thread that no tick met.
+ThreadUse ThreadTable::use_of(const Kept& kept, uint64_t clock_offset, double share) {
+  const thread& t = kept.head;
+  const CpuSplit cpu = split_cpu(t.parts[REASON_CPU_USER], t.utime, t.stime, share);
+  ThreadUse use;
+  use.pid = t.pid;
+  use.tid = t.tid;
+  use.name = name_of(t);
+  use.start = t.start + clock_offset;
+  use.lifetime = t.since - t.start;
+  use.exited = kept.ended;
+  use.threads = kept.threads;
+  std::copy(std::begin(t.parts), std::end(t.parts), use.parts.begin());
+  part(use.parts, Reason::cpu_user) = cpu.user;
+  part(use.parts, Reason::cpu_system) = cpu.system;
+  use.cores = kept.cores;
+  use.migrations = t.migrations;
+  use.node_moves = t.node_moves;
+  use.voluntary = t.voluntary;
+  use.involuntary = t.involuntary;
+  use.yields = t.yields;
+  use.yield_wait = t.yield_queued;
+  use.samples = t.samples;
+  use.yield_samples = t.yield_samples;
+  use.minor_faults = t.minor_faults;
+  use.major_faults = t.major_faults;
+  return use;
+}
+
 void ThreadTable::write(uint64_t clock_offset, const ProcessNames& names,
                         std::vector<ThreadUse>& to) const {
   // The kernel's share of CPU time by process name, for threads that lived between two ticks.
-  std::map<std::string, std::pair<double, double>> ticks;
+  std::map<std::string, Ticks> ticks;
   const auto process_name = [&](const thread& t) { return names.name({t.pid, t.process}); };
-  for (const auto& [id, kept] : threads_) {
-    for (const std::string& name : {process_name(kept.head), std::string()}) {  // "": of all
-      auto& [user, system] = ticks[name];
-      user += static_cast<double>(kept.head.utime);
-      system += static_cast<double>(kept.head.stime);
-    }
-  }
+  for (const auto& [id, kept] : threads_) ticks[process_name(kept.head)].add(kept.head);
   const auto write_one = [&](const Kept& kept) {
-    const thread& t = kept.head;
-    const auto [user, system] = ticks[process_name(t)];
-    const double share = user + system > 0 ? system / (user + system) : 0;
-    const CpuSplit cpu = split_cpu(t.parts[REASON_CPU_USER], t.utime, t.stime, share);
-    ThreadUse use;
-    use.pid = t.pid;
-    use.tid = t.tid;
-    use.name = name_of(t);
-    use.start = t.start + clock_offset;
-    use.lifetime = t.since - t.start;
-    use.exited = kept.ended;
-    use.threads = kept.threads;
-    std::copy(std::begin(t.parts), std::end(t.parts), use.parts.begin());
-    part(use.parts, Reason::cpu_user) = cpu.user;
-    part(use.parts, Reason::cpu_system) = cpu.system;
-    use.cores = kept.cores;
-    use.migrations = t.migrations;
-    use.node_moves = t.node_moves;
-    use.voluntary = t.voluntary;
-    use.involuntary = t.involuntary;
-    use.yields = t.yields;
-    use.yield_wait = t.yield_queued;
-    use.samples = t.samples;
-    use.yield_samples = t.yield_samples;
-    use.minor_faults = t.minor_faults;
-    use.major_faults = t.major_faults;
-    to.push_back(std::move(use));
+    to.push_back(use_of(kept, clock_offset, ticks[process_name(kept.head)].share()));
   };
   const size_t first = to.size();
   for (const auto& [id, kept] : threads_)
@@ -138,6 +148,14 @@ void ThreadTable::write(uint64_t clock_offset, const ProcessNames& names,
                      return a.start != b.start ? a.start < b.start : a.tid < b.tid;
                    });
   for (const auto& [key, kept] : folded_) write_one(kept);
+}
+
+void ThreadTable::write_brief(uint64_t clock_offset, std::vector<ThreadUse>& to) const {
+  Ticks all;
+  all.add(all_ended_.head);
+  for (const Id& id : living_) all.add(threads_.at(id).head);
+  for (const Id& id : living_) to.push_back(use_of(threads_.at(id), clock_offset, all.share()));
+  if (all_ended_.threads) to.push_back(use_of(all_ended_, clock_offset, all.share()));
 }
 
 }  // namespace jobscope

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "src/model/snapshot.h"
@@ -25,10 +26,16 @@ class ThreadTable {
   static constexpr size_t kMaxEnded = 50'000;
 
   // What was told of living threads is void; those that still live are told again.
-  void begin_look() { ++look_; }
+  void begin_look() {
+    ++look_;
+    living_.clear();
+  }
   void add(const ThreadRecord& record);
   // Appends to the snapshot, oldest first.
   void write(uint64_t clock_offset, const ProcessNames& names, std::vector<ThreadUse>& to) const;
+  // Appends the living one by one and all ended ones as one sum without a name: as much work as
+  // there are living ones, however many there were.
+  void write_brief(uint64_t clock_offset, std::vector<ThreadUse>& to) const;
 
  private:
   struct Kept {
@@ -45,10 +52,13 @@ class ThreadTable {
     auto operator<=>(const Id&) const = default;
   };
   static Kept keep(const ThreadRecord& record);
+  static ThreadUse use_of(const Kept& kept, uint64_t clock_offset, double share);
   void fold(const Kept& thread);
 
   std::map<Id, Kept> threads_;
   std::map<std::pair<uint32_t, std::string>, Kept> folded_;  // by pid 0 and name
+  std::set<Id> living_;                                      // as of the last look
+  Kept all_ended_{.head = {}, .cores = {}, .threads = 0, .ended = true};
   size_t ended_ = 0;
   uint64_t look_ = 0;
 };

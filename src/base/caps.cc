@@ -20,6 +20,8 @@ using Caps = std::unique_ptr<std::remove_pointer_t<cap_t>, CapFree>;
 
 // Inode of the first user namespace (PROC_USER_INIT_INO of the kernel).
 constexpr ino_t kHostUserNamespace = 0xEFFFFFFD;
+// The same for PID namespaces (PROC_PID_INIT_INO).
+constexpr ino_t kHostPidNamespace = 0xEFFFFFFC;
 // A hint is read by a person: longer commands are cut.
 constexpr size_t kLongCommand = 400;
 
@@ -140,6 +142,7 @@ PrivilegeFacts PrivilegeFacts::of_this_process(std::span<const char* const> argv
   facts.uid = ::geteuid();
   struct stat ns {};
   facts.user_namespace = ::stat("/proc/self/ns/user", &ns) == 0 && ns.st_ino != kHostUserNamespace;
+  facts.pid_namespace = ::stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino != kHostPidNamespace;
   facts.no_new_privileges = ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
   struct statvfs fs {};
   facts.nosuid = ::statvfs(facts.binary.c_str(), &fs) == 0 && (fs.f_flag & ST_NOSUID) != 0;
@@ -182,8 +185,12 @@ Result<> check_watch_privileges(std::span<const char* const> argv) {
   std::vector<Capability> required;
   for (const NeededCapability& need : kWatchCapabilities)
     if (need.required) required.push_back(need.value);
-  if (missing_of(required).empty() && !facts.user_namespace) return {};
-  return tl::unexpected(lacking_privileges(facts));
+  if (!missing_of(required).empty() || facts.user_namespace)
+    return tl::unexpected(lacking_privileges(facts));
+  if (facts.pid_namespace)
+    return fail("processes have other numbers here than in the kernel: this is a PID namespace",
+                "start this container with --pid=host (Kubernetes: hostPID: true)");
+  return {};
 }
 
 }  // namespace jobscope

@@ -65,6 +65,7 @@ struct PrivilegeFacts {
   std::vector<std::string> argv;  // as it was called; argv[0] is replaced by `binary`
   uid_t uid = 0;
   bool user_namespace = false;     // capabilities here are not the host's
+  bool pid_namespace = false;      // process numbers here are not the kernel's
   bool no_new_privileges = false;  // neither sudo nor file capabilities work
   bool nosuid = false;             // file capabilities of the binary do not count
   static PrivilegeFacts of_this_process(std::span<const char* const> argv);

@@ -8,6 +8,7 @@
 #include "src/base/fd.h"
 #include "src/base/result.h"
 #include "src/bpf/map.h"
+#include "src/bpf/shared_maps.h"
 
 namespace jobscope {
 
@@ -20,6 +21,9 @@ class InnerMap {
 
   // The hash that is being written; -1 if there is none.
   int fd() const { return current_; }
+
+  // Bytes of kernel memory behind the spare one.
+  uint64_t spare_bytes() const { return second_ ? map_bytes(second_.get()) : 0; }
 
   // Calls f(key, value) for each entry and leaves an empty hash behind. Blocks for a grace period
   // of RCU, some ten ms. On failure nothing was taken.

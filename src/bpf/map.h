@@ -21,11 +21,15 @@ void for_each(int map, F f) {
   }
 }
 
-// Takes all entries out of a hash.
+// Takes all entries out of a hash that nobody writes meanwhile.
 template <class Key>
 void clear(int map) {
-  Key key{};
-  while (bpf_map_get_next_key(map, nullptr, &key) == 0 && bpf_map_delete_elem(map, &key) == 0) {
+  Key key{}, next{};
+  bool more = bpf_map_get_next_key(map, nullptr, &key) == 0;
+  while (more) {  // the next one first: without a key to go on from the kernel begins at the front
+    more = bpf_map_get_next_key(map, &key, &next) == 0;
+    bpf_map_delete_elem(map, &key);
+    key = next;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <memory>
@@ -15,6 +16,16 @@ namespace {
 struct EndElf {
   void operator()(Elf* elf) const { elf_end(elf); }
 };
+
+// The path is one that a watched process chose: a FIFO would hold us up, and to open a device may
+// be to use it.
+Fd open_regular(const std::string& path) {
+  const Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  struct stat what {};
+  if (!place || ::fstat(place.get(), &what) != 0 || !S_ISREG(what.st_mode)) return {};
+  const std::string same = "/proc/self/fd/" + std::to_string(place.get());
+  return Fd(::open(same.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+}
 
 // Virtual address at which offset 0 of the file is to be: of the first segment.
 std::optional<uint64_t> base_address(Elf* elf) {
@@ -46,9 +57,10 @@ std::optional<GElf_Sym> find_in(Elf* elf, Elf_Scn* section, const GElf_Shdr& hea
 
 std::optional<Symbol> find_symbol(const std::string& path, const std::string& name) {
   if (elf_version(EV_CURRENT) == EV_NONE) return std::nullopt;
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file = open_regular(path);
   if (!file) return std::nullopt;
-  const std::unique_ptr<Elf, EndElf> elf(elf_begin(file.get(), ELF_C_READ_MMAP, nullptr));
+  // Not mapped: the file may be cut short meanwhile, and reading beyond its end would kill us.
+  const std::unique_ptr<Elf, EndElf> elf(elf_begin(file.get(), ELF_C_READ, nullptr));
   if (!elf) return std::nullopt;
   const auto base = base_address(elf.get());
   if (!base) return std::nullopt;

@@ -19,15 +19,19 @@ struct AttachOptions {
   Target target;
 };
 
-// Processes that came to the target by another way than a fork. `known`: those of the last time.
-void adopt_new(Session& session, const Target& target, std::vector<uint32_t>& known) {
+constexpr int kTries = 20;
+
+// Adopts processes of the target that are not in `known`, which becomes those of now. True if there
+// were any.
+bool adopt_new(Session& session, const Target& target, std::vector<uint32_t>& known) {
   auto now = find_processes(target);
-  if (!now) return;
+  if (!now) return false;
   std::ranges::sort(*now);
   std::vector<uint32_t> fresh;
   std::ranges::set_difference(*now, known, std::back_inserter(fresh));
   if (!fresh.empty()) (void)session.adopt(fresh);
   known = std::move(*now);
+  return !fresh.empty();
 }
 
 Result<int> attach_to(const AttachOptions& options, const Invocation& invocation) {
@@ -45,16 +49,19 @@ Result<int> attach_to(const AttachOptions& options, const Invocation& invocation
   JobRun job;
   job.name = options.watch.name.empty() ? target_name(target, pids) : options.watch.name;
   job.attached = true;
-  job.root_pid = target.pid ? target.pid : pids.front();
+  job.root_pid = target.pid;
   TRY(session->adopt(pids));
-  TRY(become(caller.id, watch_capabilities()));
-  watch.begin(std::move(job));
-
+  // Those forked while we were loading. From here on the kernel side sees each fork.
   std::vector<uint32_t> known = pids;
   std::ranges::sort(known);
+  for (int tries = 0; tries < kTries && adopt_new(*session, target, known); ++tries) {
+  }
+  TRY(become(caller.id, watch_capabilities()));
+  watch.begin(std::move(job), pids.front());
+
   bool quit = false;
   while (!quit && session->unfinished() > 0 && !watch.over()) {
-    watch.step([&] {
+    watch.step([&] {  // what came to a group or to a name by another way than a fork
       if (!target.pid) adopt_new(*session, target, known);
     });
     while (const auto signal = signals.read())

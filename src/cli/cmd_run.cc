@@ -83,7 +83,7 @@ Result<int> run(const RunOptions& options, const Invocation& invocation) {
   job.root_pid = static_cast<uint32_t>(launch.pid());
   TRY(session->adopt_at_exec(job.root_pid));
   TRY(become(caller.id, watch_capabilities()));
-  watch.begin(std::move(job));
+  watch.begin(std::move(job), static_cast<uint32_t>(launch.pid()));
   if (const Result<> released = launch.release(); !released) {
     print_error(released.error());
     return launch.failure()->exit_code;

@@ -1,8 +1,13 @@
 #include "src/cli/command.h"
 
-#include <fmt/format.h>
+#include <cstdio>
 
 namespace jobscope {
+
+void to_stderr(std::string_view text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
 
 void print_error(const Error& error) {
   std::string text = "jobscope: " + error.what;
@@ -12,7 +17,7 @@ void print_error(const Error& error) {
     text += "\n  ";
     for (const char c : error.hint) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
   }
-  fmt::print(stderr, "{}\n", text);
+  to_stderr(text + "\n");
 }
 
 }  // namespace jobscope

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 
 #include "src/base/result.h"
 
@@ -25,6 +26,10 @@ struct Command {
 };
 
 extern const Command run_command, attach_command, report_command, check_command;
+
+// Writes to standard error. What cannot be written there is lost: nobody is left to be told, and
+// the job goes on.
+void to_stderr(std::string_view text);
 
 // "jobscope: what; hint" to standard error: one line, but for a hint of several.
 void print_error(const Error& error);

@@ -91,6 +91,9 @@ bool is_or_below(const std::string& path, const std::string& group) {
 }  // namespace
 
 Result<std::vector<uint32_t>> find_processes(const Target& target, const TargetSources& sources) {
+  if (!target.pid && target.comm.empty() && target.cgroup.empty() && target.container.empty())
+    return fail("the name of what to watch is empty",
+                "give a process, a control group or a container");
   const std::vector<Process> processes = all_processes(sources.proc);
   std::set<uint32_t> roots;
   std::string what;

@@ -110,27 +110,32 @@ void Results::finish(const Snapshot& snapshot) {
     TRY(file.write(bytes));
     return file.commit();
   };
-  Result<> written;
-  if (report_) {
-    written = write(*report_, text_report(snapshot, TextStyle{}));
-  } else {
-    const std::string text = text_report(snapshot, style_for(STDERR_FILENO));
-    fmt::print(stderr, "{}", text);
-  }
-  if (!written) print_error(written.error());
-  if (json_)
-    if (const Result<> done = write(*json_, json_report(snapshot, findings)); !done)
-      print_error(done.error());
+  std::vector<Error> errors;
+  const auto note = [&](const Result<>& done) {
+    if (!done) errors.push_back(done.error());
+  };
+  // Files first: a terminal or a pipe may stand still.
+  if (json_) note(write(*json_, json_report(snapshot, findings)));
+  finish_recording(snapshot, findings, errors);
+  if (report_)
+    note(write(*report_, text_report(snapshot, TextStyle{})));
+  else
+    to_stderr(text_report(snapshot, style_for(STDERR_FILENO)));
+  for (const Error& error : errors) print_error(error);
+}
+
+void Results::finish_recording(const Snapshot& snapshot, const std::vector<Finding>& findings,
+                               std::vector<Error>& errors) {
   if (!recording_) {
-    if (recording_error_) print_error(recording_error_->context("there is no recording"));
+    if (recording_error_) errors.push_back(recording_error_->context("there is no recording"));
     return;
   }
   // After a failed row the end may still find room, and it matters more.
   const auto acting = ActingAs::take(owner_);
   if (const Result<> done = recording_->finish(snapshot, findings); !done)
-    print_error(done.error().context("the recording is not complete"));
+    errors.push_back(done.error().context("the recording is not complete"));
   else if (recording_error_)
-    print_error(recording_error_->context("the recording lacks some intervals"));
+    errors.push_back(recording_error_->context("the recording lacks some intervals"));
 }
 
 Watch::Watch(Session& session, Results& results, const WatchTimes& times, bool progress)
@@ -141,11 +146,12 @@ Watch::Watch(Session& session, Results& results, const WatchTimes& times, bool p
   also_wait_for(session.events_fd());
 }
 
-void Watch::begin(JobRun job) {
+void Watch::begin(JobRun job, uint32_t member) {
   job_ = std::move(job);
+  member_ = member;
   job_.start = monotonic_now();
   job_.started_unix_ns = static_cast<int64_t>(read_clock(CLOCK_REALTIME));
-  job_.cpus = usable_cpus(static_cast<pid_t>(job_.root_pid));
+  job_.cpus = usable_cpus(static_cast<pid_t>(member_));
   describe_machine(job_);
   look_at_cgroup();
   next_second_ = job_.start + kSecond;
@@ -157,10 +163,12 @@ void Watch::step(const std::function<void()>& every_second) {
   const uint64_t before = monotonic_now();
   const bool young = before - job_.start < kYoung;
   uint64_t wait = static_cast<uint64_t>(young ? kTick : kSlowTick) * 1'000'000;
-  if (times_.limit)
-    wait =
-        std::min(wait, job_.start + times_.limit > before ? job_.start + times_.limit - before : 0);
-  if (const uint64_t due = session_->due()) wait = std::min(wait, due > before ? due - before : 0);
+  const auto until = [&](uint64_t due) {
+    if (due) wait = std::min(wait, due > before ? due - before : 0);
+  };
+  until(session_->due());
+  if (times_.limit) until(job_.start + times_.limit);
+  if (results_->wants_intervals()) until(next_interval_);
   std::vector<pollfd> polled;
   for (const int fd : fds_) polled.push_back({fd, POLLIN, 0});
   ::poll(polled.data(), polled.size(), static_cast<int>((wait + 999'999) / 1'000'000));
@@ -178,7 +186,8 @@ void Watch::step(const std::function<void()>& every_second) {
       refresh_in_ = kRefreshEvery;
     }
   }
-  if (row) next_interval_ = now + times_.interval;
+  if (row)
+    next_interval_ += (now - next_interval_) / times_.interval * times_.interval + times_.interval;
   if (!row && !(second && progress_)) return;
   const SnapshotPtr snapshot = session_->glance(job_);
   if (row) results_->interval(*snapshot);
@@ -188,7 +197,7 @@ void Watch::step(const std::function<void()>& every_second) {
 bool Watch::over() const { return times_.limit && monotonic_now() - job_.start >= times_.limit; }
 
 SnapshotPtr Watch::end() {
-  if (progress_shown_) fmt::print(stderr, "\r\033[K");
+  if (progress_shown_) to_stderr("\r\033[K");
   look_at_cgroup();
   auto snapshot = std::make_shared<Snapshot>(*session_->look(job_));
   if (place_) {
@@ -205,9 +214,9 @@ SnapshotPtr Watch::end() {
   return snapshot;
 }
 
-// The group of the job's root; if that is gone, the one it was in.
+// The group of the process that stands for the job; if that is gone, the one it was in.
 void Watch::look_at_cgroup() {
-  auto place = job_.root_pid ? cgroup_of(job_.root_pid) : std::nullopt;
+  auto place = cgroup_of(member_);
   if (!place) place = place_;
   if (!place) return;
   cgroup_ = read_cgroup(*place);
@@ -233,8 +242,7 @@ void Watch::show_progress(const Snapshot& snapshot) {
                         100.0 * static_cast<double>(*top) / static_cast<double>(main->lifetime));
   }
   const TextStyle style = style_for(STDERR_FILENO);
-  fmt::print(stderr, "\r{}\033[K", shorten(printable(line, style), style.width - 1, style));
-  std::fflush(stderr);
+  to_stderr("\r" + shorten(printable(line, style), style.width - 1, style) + "\033[K");
   progress_shown_ = true;
 }
 

@@ -12,6 +12,7 @@
 #include "src/base/cgroups.h"
 #include "src/base/output_file.h"
 #include "src/base/result.h"
+#include "src/model/findings.h"
 #include "src/output/recording.h"
 #include "src/session/session.h"
 
@@ -49,6 +50,8 @@ class Results {
   void finish(const Snapshot& snapshot);
 
  private:
+  void finish_recording(const Snapshot& snapshot, const std::vector<Finding>& findings,
+                        std::vector<Error>& errors);
   explicit Results(const Identity& owner) : owner_(owner) {}
 
   Identity owner_;
@@ -65,8 +68,9 @@ class Watch {
 
   // Descriptors that end a wait in step().
   void also_wait_for(int fd) { fds_.push_back(fd); }
-  // Before the first step: the job begins now.
-  void begin(JobRun job);
+  // Before the first step: the job begins now. `member`: a process of it, whose CPUs and cgroup are
+  // taken for the job's.
+  void begin(JobRun job, uint32_t member);
   // Waits for at most a tick, drains, does what is due. `every_second` runs with it.
   void step(const std::function<void()>& every_second);
   // True when --for is over.
@@ -82,6 +86,7 @@ class Watch {
   Session* session_;
   Results* results_;
   JobRun job_;
+  uint32_t member_ = 0;
   std::vector<int> fds_;
   WatchTimes times_;
   uint64_t next_interval_ = 0, next_second_ = 0;

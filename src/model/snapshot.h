@@ -160,7 +160,7 @@ struct ProbeStatus {
 // What jobscope itself cost, and what it lost.
 struct SelfCost {
   Nanoseconds cpu = 0;
-  std::optional<Nanoseconds> bpf;  // estimated from windows in which the kernel's own count is on
+  std::optional<Nanoseconds> bpf;  // estimated from one run of many
   uint64_t rss = 0, map_bytes = 0;
   uint64_t events_lost = 0;
   std::map<std::string, uint64_t> lost;  // what: how many

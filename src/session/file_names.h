@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "bpf/thread.h"
 
@@ -38,13 +39,21 @@ class FileNames {
   // "254:0" if it has none.
   static std::string device_name(uint32_t device);
 
+  // A part of a file system, and where it is seen: "" for "/".
+  struct Mount {
+    std::string root, point;
+  };
+
  private:
+  std::string in_mounts(uint32_t device, const std::string& path);
+
   struct Hash {
     size_t operator()(const FileId& file) const {
       return (file.inode ^ file.generation) * 0x9E3779B97F4A7C15ull ^ file.device;
     }
   };
   std::string mounts_ = "/proc/self/mountinfo";
+  std::unordered_map<uint32_t, std::vector<Mount>> mounts_of_;  // as of when a device was new
   std::unordered_map<FileId, std::string, Hash> paths_;
 };
 

@@ -105,7 +105,19 @@ TEST_F(FileNamesTest, a_path_in_a_file_system_lies_below_its_mount_point) {
   files.add(head(7, kSpaces, false, true), "a\0"sv);
   EXPECT_EQ(files.path({7, kSpaces}), "/my back\\slash/a");
   files.add(head(7, 5, false, true), "not mounted here\0"sv);
-  EXPECT_EQ(files.path({7, 5}), "/not mounted here");
+  EXPECT_EQ(files.path({7, 5}), "…/not mounted here");
+}
+
+TEST_F(FileNamesTest, of_a_part_of_a_file_system_the_path_is_where_that_part_is_mounted) {
+  std::ofstream(mounts_) << "30 22 254:17 /sub /bind rw shared:2 - xfs /dev/vdb1 rw\n"
+                            "31 22 254:17 /sub/deeper /deep rw shared:2 - xfs /dev/vdb1 rw\n";
+  FileNames files(mounts_);
+  files.add(head(7, kData, false, true), "a\0sub\0"sv);
+  EXPECT_EQ(files.path({7, kData}), "/bind/a");
+  files.add(head(8, kData, false, true), "a\0deeper\0sub\0"sv);
+  EXPECT_EQ(files.path({8, kData}), "/bind/deeper/a");
+  files.add(head(9, kData, false, true), "a\0subway\0"sv);
+  EXPECT_EQ(files.path({9, kData}), "…/subway/a");
 }
 
 TEST(DeviceName, is_its_number_if_it_has_none) {

@@ -102,6 +102,8 @@ static __always_inline struct thread *adopt(struct task_struct *task) {
     leader = bpf_task_storage_get(&threads, task->group_leader, NULL, 0);
     if (!leader) return NULL;
   }
+  /* One that is being made is for on_fork(), one that has ended is for nobody. */
+  if (task_state(task) & (TASK_NEW | TASK_DEAD)) return NULL;
   struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!t) {
     count_loss(LOST_THREADS);

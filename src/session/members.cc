@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "members.skel.h"
-#include "src/bpf/kernel_btf.h"
 #include "src/bpf/map.h"
 #include "src/bpf/skeleton.h"
 
@@ -62,7 +62,6 @@ Result<std::unique_ptr<Members>> Members::open(SharedMaps& maps, uint32_t cpus) 
   auto& skeleton = impl->skeleton;
   TRY(skeleton.open());
   skeleton->rodata->nr_cpus = cpus;
-  skeleton->rodata->has_rdonly_cast = has_function("bpf_rdonly_cast");
   TRY(skeleton.load(maps));
   impl->cpus = cpus;
   impl->globals = maps.fd("session_globals");
@@ -110,23 +109,29 @@ Result<std::vector<char>> Members::Impl::read_threads() const {
   return bytes;
 }
 
-Result<uint32_t> Members::walk(const std::function<void(const ThreadRecord&)>& f) {
+// A copy may be torn by an update: then that thread is looked for in another read.
+Result<Members::Walk> Members::walk(const std::function<void(const ThreadRecord&)>& f) {
   impl_->skeleton->bss->adopted = 0;
   const size_t size = thread_record_size(impl_->cpus);
-  std::vector<char> bytes;
-  for (int tries = 0; tries < kTries; ++tries) {  // a copy may be torn: look again
-    bytes = TRY(impl_->read_threads());
-    bool whole = true;
-    for (size_t at = 0; at + size <= bytes.size(); at += size)
-      whole = whole && consistent(thread_record(bytes.data() + at, impl_->cpus, false).head);
-    if (whole) break;
+  std::set<std::pair<uint32_t, uint64_t>> told;  // tid and start
+  Walk result;
+  for (int tries = 0; tries < kTries && (tries == 0 || result.torn); ++tries) {
+    const std::vector<char> bytes = TRY(impl_->read_threads());
+    result.torn = 0;
+    for (size_t at = 0; at + size <= bytes.size(); at += size) {
+      const ThreadRecord record = thread_record(bytes.data() + at, impl_->cpus, false);
+      const std::pair<uint32_t, uint64_t> id{record.head.tid, record.head.start};
+      if (told.contains(id)) continue;
+      if (!consistent(record.head)) {
+        ++result.torn;
+        continue;
+      }
+      told.insert(id);
+      f(record);
+    }
   }
-  for (size_t at = 0; at + size <= bytes.size(); at += size) {
-    const ThreadRecord record = thread_record(bytes.data() + at, impl_->cpus, false);
-    if (consistent(record.head)) f(record);
-  }
-  const uint32_t adopted = impl_->skeleton->bss->adopted;
-  return adopted;
+  result.adopted = impl_->skeleton->bss->adopted;
+  return result;
 }
 
 const bpf_object* Members::object() const { return impl_->skeleton->obj; }

@@ -25,9 +25,12 @@ class Members {
   void adopted_all();
   // A process that becomes a member at its next exec.
   Result<> adopt_at_exec(uint32_t pid, uint32_t job);
-  // Calls f for each living member that has run, adopting those that should be members. Returns
-  // how many it adopted.
-  Result<uint32_t> walk(const std::function<void(const ThreadRecord&)>& f);
+  struct Walk {
+    uint32_t adopted = 0;
+    uint32_t torn = 0;  // threads of which no whole copy could be had
+  };
+  // Calls f once for each living member that has run, adopting those that should be members.
+  Result<Walk> walk(const std::function<void(const ThreadRecord&)>& f);
   const bpf_object* object() const;
   // CLOCK_MONOTONIC - scheduler's clock, ns.
   uint64_t clock_offset() const;

@@ -1,5 +1,6 @@
 #include "src/session/process_names.h"
 
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
@@ -11,7 +12,6 @@
 #include <sstream>
 
 #include "src/base/fd.h"
-#include "src/bpf/symbols.h"
 
 namespace jobscope {
 namespace {
@@ -23,6 +23,8 @@ constexpr std::array<uint64_t, 7> kLooks = {20'000'000,    80'000'000,    300'00
                                             60'000'000'000};
 constexpr size_t kMaxProcesses = 65536;
 constexpr size_t kMaxRemembered = 2048;
+constexpr size_t kMaxOwners = 16384;
+constexpr size_t kMaxRuntimes = 256;
 constexpr size_t kMaxChildNames = 256;
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -42,7 +44,25 @@ uint64_t load_bias(const std::vector<Mapping>& mappings, const std::string& path
   return 0;
 }
 
-hints find_hints(uint32_t pid, const std::vector<Mapping>& mappings) {
+std::optional<FileVersion> version_of(const std::string& path) {
+  struct stat what {};
+  if (::stat(path.c_str(), &what) != 0) return std::nullopt;
+  return FileVersion{what.st_dev, what.st_ino, what.st_mtim.tv_sec, what.st_mtim.tv_nsec};
+}
+
+}  // namespace
+
+// _PyRuntime of a file; looked for once in each, for there are as many symbols as a library has.
+std::optional<Symbol> ProcessNames::python_runtime(const std::string& path) {
+  const auto version = version_of(path);
+  if (!version) return std::nullopt;
+  const auto found = runtimes_.find(*version);
+  if (found != runtimes_.end()) return found->second;
+  if (runtimes_.size() >= kMaxRuntimes) runtimes_.clear();
+  return runtimes_[*version] = find_symbol(path, "_PyRuntime");
+}
+
+hints ProcessNames::find_hints(uint32_t pid, const std::vector<Mapping>& mappings) {
   hints h{};
   size_t runtimes = 0;
   std::string last;
@@ -56,7 +76,7 @@ hints find_hints(uint32_t pid, const std::vector<Mapping>& mappings) {
     if (!h.gil_end && m.path != last && may_be_python(file)) {
       last = m.path;
       const std::string real = "/proc/" + std::to_string(pid) + "/root" + m.path;
-      if (const auto symbol = find_symbol(real, "_PyRuntime")) {
+      if (const auto symbol = python_runtime(real)) {
         h.gil_start = load_bias(mappings, m.path) + symbol->address;
         h.gil_end = h.gil_start + symbol->size;
       }
@@ -64,8 +84,6 @@ hints find_hints(uint32_t pid, const std::vector<Mapping>& mappings) {
   }
   return h;
 }
-
-}  // namespace
 
 std::vector<Mapping> parse_maps(const std::string& text) {
   std::vector<Mapping> mappings;
@@ -108,15 +126,21 @@ void ProcessNames::exec(ProcessId id, uint64_t now) {
   Process& process = get(id);
   process.memory.clear();
   process.looks = 0;
-  process.next_look = now + kLooks[0];
-  if (!next_look_ || process.next_look < next_look_) next_look_ = process.next_look;
+  look_next(id, process, now + kLooks[0]);
+}
+
+// 0: not again.
+void ProcessNames::look_next(ProcessId id, Process& process, uint64_t when) {
+  if (process.next_look) due_.erase({process.next_look, id});
+  process.next_look = when;
+  if (when) due_.insert({when, id});
 }
 
 void ProcessNames::ended(ProcessId id) {
   const auto found = processes_.find(id);
   if (found == processes_.end()) return;
   Process& process = found->second;
-  process.next_look = 0;
+  look_next(id, process, 0);
   if (process.ended) return;
   process.ended = true;
   if (process.memory.empty()) return;
@@ -128,15 +152,12 @@ void ProcessNames::ended(ProcessId id) {
 }
 
 void ProcessNames::look(uint64_t now, int hints_map) {
-  next_look_ = 0;
-  for (auto& [id, process] : processes_) {
-    if (!process.next_look) continue;
-    if (process.next_look <= now) {
-      look_at(id, process, hints_map);
-      process.looks = std::min<uint32_t>(process.looks + 1, kLooks.size() - 1);
-      process.next_look = now + kLooks[process.looks];
-    }
-    if (!next_look_ || process.next_look < next_look_) next_look_ = process.next_look;
+  while (!due_.empty() && due_.begin()->first <= now) {
+    const ProcessId id = due_.begin()->second;
+    Process& process = processes_.at(id);
+    look_at(id, process, hints_map);
+    process.looks = std::min<uint32_t>(process.looks + 1, kLooks.size() - 1);
+    look_next(id, process, now + kLooks[process.looks]);
   }
 }
 
@@ -160,11 +181,16 @@ std::string ProcessNames::name(ProcessId id) const {
   return found == processes_.end() ? std::string() : found->second.name;
 }
 
+const std::string* ProcessNames::intern(const std::string& owner) {
+  const bool full = owners_.size() >= kMaxOwners && !owners_.contains(owner);
+  return &*owners_.insert(full ? "a mapped file" : owner).first;
+}
+
 // A library has a mapping for each of its segments: one region.
 std::vector<ProcessNames::Region> ProcessNames::regions_of(const std::vector<Mapping>& mappings) {
   std::vector<Region> regions;
   for (const Mapping& m : mappings) {
-    const std::string* owner = &*owners_.insert(owner_of(mappings, m.start)).first;
+    const std::string* owner = intern(owner_of(mappings, m.start));
     if (!regions.empty() && regions.back().end == m.start && regions.back().owner == owner)
       regions.back().end = m.end;
     else
@@ -231,6 +257,9 @@ std::string owner_of(const std::vector<Mapping>& mappings, uint64_t address) {
   }
   if (here->path.empty()) return "anonymous memory";
   if (here->path == "[heap]") return "heap";
+  // Data loaders pass each batch in a nameless file of its own.
+  if (here->path.starts_with("/dev/shm/") && here->path.ends_with(" (deleted)"))
+    return "shared memory";
   if (here->path.starts_with("[stack")) return "stack";
   return std::string(base_name(here->path));
 }

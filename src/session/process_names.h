@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "bpf/thread.h"
+#include "src/bpf/symbols.h"
 
 namespace jobscope {
 
@@ -29,6 +31,13 @@ std::vector<Mapping> parse_maps(const std::string& text);
 // What lies at an address: "libgomp.so.1", "heap", "stack", "anonymous memory", "" if nothing.
 std::string owner_of(const std::vector<Mapping>& mappings, uint64_t address);
 
+// A file, as long as nobody writes it.
+struct FileVersion {
+  uint64_t device = 0, inode = 0;
+  int64_t seconds = 0, nanoseconds = 0;  // of its last change
+  auto operator<=>(const FileVersion&) const = default;
+};
+
 class ProcessNames {
  public:
   // A process exists, under this name.
@@ -40,7 +49,7 @@ class ProcessNames {
   // seldom), and tells the kernel side where their Python and OpenMP runtimes lie.
   void look(uint64_t now, int hints_map);
   // When look() has something to do next, ns; 0: nothing.
-  uint64_t due() const { return next_look_; }
+  uint64_t due() const { return due_.empty() ? 0 : due_.begin()->first; }
 
   // A child of `parent` (the newest process with this pid) ended after so long a life, ns.
   void child(uint32_t parent, const std::string& name, uint64_t lifetime);
@@ -71,12 +80,17 @@ class ProcessNames {
   Processes::const_iterator newest(uint32_t pid) const;  // end(): none
   Process& get(ProcessId id);
   void look_at(ProcessId id, Process& process, int hints_map);
+  void look_next(ProcessId id, Process& process, uint64_t when);
+  hints find_hints(uint32_t pid, const std::vector<Mapping>& mappings);
+  std::optional<Symbol> python_runtime(const std::string& path);
+  const std::string* intern(const std::string& owner);
   std::vector<Region> regions_of(const std::vector<Mapping>& mappings);
 
   Processes processes_;
   std::set<std::string> owners_;
-  std::deque<ProcessId> remembered_;  // ended ones whose memory is still known
-  uint64_t next_look_ = 0;            // of all, the first
+  std::deque<ProcessId> remembered_;              // ended ones whose memory is still known
+  std::set<std::pair<uint64_t, ProcessId>> due_;  // next_look of the processes that have one
+  std::map<FileVersion, std::optional<Symbol>> runtimes_;
   struct Children {
     uint64_t count = 0, lifetime = 0;
   };

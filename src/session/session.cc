@@ -39,6 +39,7 @@ struct Session::Impl {
   WaitTable waits;
   InnerMap waits_map;
   size_t living = 0;
+  uint32_t torn = 0;             // threads missing in the last look
   std::set<uint32_t> awaited;    // roots
   std::set<uint32_t> last_ends;  // those of them whose main thread has ended
 
@@ -139,21 +140,22 @@ void Session::Impl::walk() {
   waits.begin_look();
   for (auto& [info, probe] : probes) probe->begin_look();
   living = 0;
-  (void)members->walk([this](const ThreadRecord& record) {
+  const Result<Members::Walk> walked = members->walk([this](const ThreadRecord& record) {
     ++living;
     meet(record.head);
     waits.add_living(record.head);
     for (auto& [info, probe] : probes) probe->on_thread(record);
   });
+  torn = walked ? walked->torn : 0;
 }
 
 Result<> Session::adopt(std::span<const uint32_t> pids) {
   TRY(impl_->members->adopt(pids, kJob));
   impl_->awaited.insert(pids.begin(), pids.end());
   for (;;) {
-    const uint32_t adopted =
+    const Members::Walk walked =
         TRY(impl_->members->walk([this](const ThreadRecord& record) { impl_->meet(record.head); }));
-    if (adopted == 0) break;
+    if (walked.adopted == 0) break;
   }
   impl_->members->adopted_all();
   return {};
@@ -233,7 +235,9 @@ SelfCost Session::Impl::self() const {
   add(members->object());
   for (const auto& [info, probe] : probes) add(probe->object());
   if (missed) own.lost["runs of BPF programs"] = missed;
-  own.events_lost += missed;
+  if (torn) own.lost["copies of threads"] = torn;
+  own.events_lost += missed + torn;
+  own.map_bytes += waits_map.spare_bytes();
   for (uint32_t i = 0; i < LOSSES; ++i) {
     const auto values = per_cpu<uint64_t>(maps.fd("losses"), i, knowledge.cpus);
     const uint64_t lost = std::accumulate(values.begin(), values.end(), uint64_t{0});

@@ -31,17 +31,17 @@ class Session {
 
   // Readable when there is enough to drain; also call drain() some ten times a second.
   int events_fd() const;
-  // Takes what happened, and does the work that is due (looking at memory maps, cost windows).
+  // Takes what happened, and does the work that is due (looking at memory maps, emptying maps).
   void drain();
   // When drain() has work that is due, CLOCK_MONOTONIC in ns; 0: nothing.
   uint64_t due() const;
 
   // The job as of now. `job` comes from the caller: argv, exit code and so on; the rest is added.
   SnapshotPtr look(const JobRun& job);
-  // A cheap look: only the threads and their parts.
+  // A cheap look: the living threads and their parts, and the ended ones as one sum.
   SnapshotPtr glance(const JobRun& job);
-  // Meets the living: adopts threads that came without a fork, and learns the names of processes
-  // that forked without an exec. Cheap; look() and glance() do it too.
+  // Meets the living: learns the names of processes that forked without an exec. Cheap; look() and
+  // glance() do it too.
   void refresh();
   // Members that were alive at the last look.
   size_t living() const;

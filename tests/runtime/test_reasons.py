@@ -46,7 +46,8 @@ def surely_blocked(own, thread):
     return own["blocked_ns"] - min(part(thread, "stolen"), own.get("span_on_cpu_ns", own["on_cpu_ns"]))
 
 
-def assert_waited(result, reason, own=None):
+def assert_waited(result, reason, own=None, outside=5 * MS):
+    """`outside`: what it may have waited for the same reason before and after its own measurement."""
     assert result.returncode == 0, result
     own = own or result.workload
     thread = result.report.thread(own["tid"])
@@ -55,7 +56,7 @@ def assert_waited(result, reason, own=None):
     assert blocked > 0.01 * own["wait_ns"], f"the workload did not wait as it should: {own}"
     assert part(thread, reason) >= 0.95 * blocked, (own, thread)
     # And no more than it waited, by its own clock.
-    assert part(thread, reason) <= 1.02 * own["wait_ns"] + 5 * MS, (own, thread)
+    assert part(thread, reason) <= 1.02 * own["wait_ns"] + outside, (own, thread)
     return thread
 
 
@@ -102,7 +103,8 @@ def test_throttled(run, cpu_group):
 def test_gil(run):
     result = run(workload("gil_fight.py"))
     for own in result.workload["threads"]:
-        assert_waited(result, "gil", own)
+        # To open a file is to give up the lock: up to 15 ms each time until it is had again.
+        assert_waited(result, "gil", own, outside=150 * MS)
     assert_identity(result.report)
 
 
