@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
+
+#include "src/base/memory.h"
 
 namespace jobscope {
 namespace {
@@ -16,15 +17,6 @@ std::string text(const char (&chars)[N]) {
 }
 
 constexpr uint64_t kLateRecords = 1'000'000'000, kBrief = 1'000'000'000;  // ns
-
-// Peak memory of a living process, bytes.
-std::optional<uint64_t> peak_rss(uint32_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  std::string line;
-  while (std::getline(status, line))
-    if (line.starts_with("VmHWM:")) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
-  return std::nullopt;
-}
 
 // rusage counts what a process was before its exec: a copy of its parent. So its peak is known if
 // it grew beyond that, or if the kernel side could still look at its last image.

@@ -1,10 +1,12 @@
 #include "src/session/self_cost.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "bpf/thread.h"
+#include "src/base/memory.h"
 #include "src/bpf/map.h"
 
 namespace jobscope {
@@ -41,7 +43,7 @@ void measure_process(SelfCost& cost) {
            static_cast<uint64_t>(t.tv_usec) * 1000;
   };
   cost.cpu = ns(use.ru_utime) + ns(use.ru_stime);
-  cost.rss = static_cast<uint64_t>(use.ru_maxrss) * 1024;
+  cost.rss = peak_rss(static_cast<uint32_t>(::getpid())).value_or(0);
 }
 
 }  // namespace jobscope
