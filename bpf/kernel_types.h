@@ -151,6 +151,11 @@ struct bpf_iter_meta {
   struct seq_file *seq;
 };
 
+struct bpf_iter__bpf_map_elem {
+  struct bpf_iter_meta *meta;
+  void *key, *value;
+};
+
 struct bpf_iter__task {
   struct bpf_iter_meta *meta;
   struct task_struct *task;
@@ -314,12 +319,15 @@ struct bio {
   struct bio_vec *bi_io_vec;
 };
 
+enum mq_rq_state { MQ_RQ_IDLE, MQ_RQ_IN_FLIGHT, MQ_RQ_COMPLETE };
+
 struct request {
   struct request_queue *q;
   unsigned int cmd_flags;
   unsigned int rq_flags;
   unsigned int __data_len; /* bytes that are still to do */
   u64 __sector;
+  enum mq_rq_state state;
   u64 start_time_ns; /* set soon after block_io_start; not where the queue keeps no statistics */
   struct bio *bio;
 };

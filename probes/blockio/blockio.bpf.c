@@ -78,6 +78,18 @@ static __always_inline struct block_use *use_of(const struct block_key *key, str
   return use;
 }
 
+/* A request whose end nobody told: an interrupt came while no BPF program may run, or the program
+ * would have interrupted itself. It is counted, without its times. */
+static __always_inline void count_unseen(struct open_request *r, struct request *rq) {
+  count_loss(LOST_REQUESTS);
+  struct block_key key = r->key;
+  struct block_use *use = use_of(&key, rq);
+  if (!use) return;
+  use->count += 1;
+  use->bytes += r->length;
+  use->sequential += r->sequential;
+}
+
 static __always_inline void start_request(struct request *rq, const struct owner *owner) {
   if ((rq->cmd_flags & REQ_OP_MASK) >= REQ_OP_PASSTHROUGH) return;
   struct open_request r = {};
@@ -86,14 +98,12 @@ static __always_inline void start_request(struct request *rq, const struct owner
   r.key.charged = owner->charged;
   r.key.operation = operation_of(rq);
   r.key.device = device_of(rq);
+  r.length = rq->__data_len;
   u64 id = (u64)rq;
   if (bpf_map_update_elem(&open_requests, &id, &r, BPF_NOEXIST) == 0) return;
-  count_loss(LOST_REQUESTS);
-  if (bpf_map_update_elem(&open_requests, &id, &r, BPF_EXIST) == 0) return; /* see find() */
-  struct block_use *use = use_of(&r.key, rq);
-  if (!use) return;
-  use->count += 1;
-  use->bytes += rq->__data_len;
+  struct open_request *earlier = bpf_map_lookup_elem(&open_requests, &id);
+  count_unseen(earlier ? earlier : &r, rq);
+  if (earlier) bpf_map_update_elem(&open_requests, &id, &r, BPF_EXIST);
 }
 
 /* The open request behind `rq`. An entry whose request was started again since it was issued is
@@ -102,8 +112,8 @@ static __always_inline struct open_request *find(struct request *rq) {
   u64 id = (u64)rq;
   struct open_request *r = bpf_map_lookup_elem(&open_requests, &id);
   if (!r || !r->issued || rq->start_time_ns <= r->stamp) return r;
+  count_unseen(r, rq);
   bpf_map_delete_elem(&open_requests, &id);
-  count_loss(LOST_REQUESTS);
   return NULL;
 }
 
@@ -148,6 +158,7 @@ static __always_inline void issue_request(struct request *rq) {
     }
   }
   r->issued = bpf_ktime_get_ns();
+  r->length = r->bytes + rq->__data_len;
 }
 
 static __always_inline void count(const struct open_request *r, struct request *rq) {
@@ -260,6 +271,20 @@ int BPF_PROG(on_issue_of_queue, struct request_queue *q, struct request *rq) {
 SEC("tp_btf/block_rq_merge")
 int BPF_PROG(on_merge_of_queue, struct request_queue *q, struct request *rq) {
   forget_request(rq);
+  return 0;
+}
+
+// At a look: finds the requests that are no longer under way, though nobody told their end.
+SEC("iter/bpf_map_elem")
+int settle(struct bpf_iter__bpf_map_elem *ctx) {
+  u64 *id = ctx->key;
+  struct open_request *r = ctx->value;
+  if (!id || !r || !r->issued || r->settled) return 0;
+  struct request *rq = (struct request *)*id;
+  bool same = BPF_CORE_READ(rq, start_time_ns) == r->stamp;
+  if (same && BPF_CORE_READ(rq, state) != MQ_RQ_IDLE) return 0;
+  r->settled = 1;
+  count_unseen(r, rq);
   return 0;
 }
 

@@ -2,12 +2,16 @@
 // Requests that were under way when the watch began, or still are, are not counted.
 #include "probes/blockio/blockio.h"
 
+#include <unistd.h>
+
 #include <memory>
 
 #include "blockio.skel.h"
 #include "probes/blockio/block_table.h"
 #include "probes/blockio/hooks.h"
+#include "src/base/fd.h"
 #include "src/bpf/kernel_btf.h"
+#include "src/bpf/map.h"
 #include "src/bpf/prototype.h"
 #include "src/bpf/skeleton.h"
 #include "src/session/probe.h"
@@ -27,6 +31,7 @@ class BlockioProbe : public Probe {
     choose(hooks);
     TRY(skeleton_.load(maps));
     const auto& p = skeleton_->progs;
+    attach_settle();
     // The end before the beginning: what has no end known would stay open.
     links_.push_back(TRY(jobscope::attach(p.on_complete)));
     optional(hooks.merge_of_queue ? p.on_merge_of_queue : p.on_merge, hooks.merge,
@@ -44,6 +49,7 @@ class BlockioProbe : public Probe {
   std::string degraded() const override { return degraded_; }
 
   Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
+    settle();
     const int map = bpf_map__fd(skeleton_->maps.block_uses);
     BlockTable table;
     std::vector<block_use> copies(knowledge.cpus);
@@ -76,6 +82,29 @@ class BlockioProbe : public Probe {
     skeleton_->rodata->flush_sequence = flush_sequence_flag(kernel_btf());
   }
 
+  // Without it, the last requests whose end was not told are missing.
+  void attach_settle() {
+    BpfLog log;
+    bpf_iter_link_info which{};
+    which.map.map_fd = static_cast<uint32_t>(bpf_map__fd(skeleton_->maps.open_requests));
+    LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &which, .link_info_len = sizeof(which));
+    settle_.reset(bpf_program__attach_iter(skeleton_->progs.settle, &options));
+  }
+
+  void settle() const {
+    if (!settle_) return;
+    const Fd walk(bpf_iter_create(bpf_link__fd(settle_.get())));
+    char nothing = 0;
+    while (walk && ::read(walk.get(), &nothing, 1) < 0 && (errno == EAGAIN || errno == EINTR)) {
+    }
+    const int map = bpf_map__fd(skeleton_->maps.open_requests);
+    std::vector<uint64_t> settled;
+    for_each<uint64_t, open_request>(map, [&](uint64_t id, const open_request& r) {
+      if (r.settled) settled.push_back(id);
+    });
+    for (const uint64_t id : settled) bpf_map_delete_elem(map, &id);
+  }
+
   void optional(bpf_program* program, bool exists, const std::string& lack) {
     Result<Link> link = exists ? jobscope::attach(program) : fail("no such tracepoint");
     if (link) {
@@ -88,6 +117,7 @@ class BlockioProbe : public Probe {
 
   Skeleton<blockio_bpf> skeleton_;
   std::vector<Link> links_;
+  Link settle_;
   std::string degraded_;
 };
 

@@ -22,6 +22,19 @@ struct block_key {
   __u16 charged; /* 0: started by a thread of the kernel */
 };
 
+/* A request that is under way. Times are of CLOCK_MONOTONIC, ns. */
+struct open_request {
+  __u64 start;
+  __u64 issued; /* last time the device got it; 0: not yet */
+  __u64 stamp;  /* the kernel's own start of the request, when it was first issued */
+  __u64 bytes;  /* done so far */
+  __u64 length; /* of the whole, when it was last issued */
+  struct block_key key;
+  __u32 sequential;
+  __u32 settled; /* its end was not told, and it has been counted: take it out */
+  __u32 pad;
+};
+
 #define DISK_NAME_BYTES 32
 
 /* Of requests that have ended. A flush whose turn in the device is not known, and a request that

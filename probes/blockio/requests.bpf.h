@@ -12,15 +12,6 @@ struct owner {
   u32 charged;
 };
 
-struct open_request {
-  u64 start;
-  u64 issued; /* last time the device got it; 0: not yet */
-  u64 stamp;  /* the kernel's own start of the request, when it was first issued */
-  u64 bytes;
-  struct block_key key;
-  u32 sequential;
-};
-
 /* Under way, by address of the request. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);

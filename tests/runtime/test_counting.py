@@ -1,5 +1,5 @@
 """Known numbers in, the same numbers out. The numbers are prime where that is possible, so that no chance hides."""
-from harness import assert_identity, environment, how_many, part, workload
+from harness import MS, assert_identity, environment, how_many, part, workload
 
 
 def test_23_reads(run, loop_disk):
@@ -45,7 +45,8 @@ def test_1009_threads_of_50_microseconds(run):
     assert how_many(blinks, "threads") == 1009
     assert how_many(report["threads"], "threads") == 1010
     on_cpu = sum(part(t, "cpu_user", "cpu_system") for t in report["threads"])
-    assert on_cpu >= result.workload["process_cpu_ns"]
+    # What the process used before its exec is not the job's.
+    assert on_cpu >= result.workload["process_cpu_ns"] - MS
     assert_identity(report)
 
 
