@@ -132,6 +132,7 @@ struct exec_event {
   __u32 argv_size; /* bytes that follow, NUL-separated */
   __u32 argv_full; /* bytes there were */
   __u64 maxrss;    /* pages, before: an exec'd process starts with its parent's peak */
+  __u64 at;        /* CLOCK_MONOTONIC */
 };
 
 struct process_event {

@@ -46,6 +46,7 @@ int BPF_PROG(on_exec, struct task_struct *task) {
   s->record.ppid = t->ppid;
   bpf_probe_read_kernel(s->record.name, sizeof(s->record.name), task->comm);
   s->record.maxrss = task->signal->maxrss;
+  s->record.at = bpf_ktime_get_ns();
   u64 start = task->mm->arg_start;
   u64 length = task->mm->arg_end - start;
   s->record.argv_full = length;

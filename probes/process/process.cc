@@ -4,6 +4,7 @@
 #include "probes/process/process_table.h"
 #include "process.skel.h"
 #include "src/base/cgroups.h"
+#include "src/base/clock.h"
 #include "src/bpf/prototype.h"
 #include "src/bpf/skeleton.h"
 
@@ -22,7 +23,7 @@ class ProcessProbe : public Probe {
     return skeleton_.attach();
   }
 
-  void begin_look() override { processes_.begin_look(); }
+  void begin_look() override { processes_.begin_look(monotonic_now()); }
 
   void on_thread(const ThreadRecord& record) override { processes_.thread(record); }
 

@@ -49,7 +49,8 @@ std::vector<std::string> split_argv(std::string_view bytes) {
   return argv;
 }
 
-void ProcessTable::begin_look() {
+void ProcessTable::begin_look(uint64_t now) {
+  looked_at_ = now;
   for (const ProcessId& id : living_) {
     const auto found = processes_.find(id);
     if (found != processes_.end()) found->second.living.clear();
@@ -84,6 +85,7 @@ void ProcessTable::exec(const exec_event& event, std::string_view argv) {
   process.argv = split_argv(argv);
   process.argv_truncated = event.argv_full > event.argv_size;
   process.maxrss_at_exec = event.maxrss;
+  process.execed = event.at;
 }
 
 void ProcessTable::end(const process_event& event) {
@@ -114,14 +116,18 @@ ProcessUse ProcessTable::use_of(const ProcessId& id, const Process& process,
   use.argv_truncated = process.argv_truncated;
   // Watched from its birth: since its start. Attached: since the watch began.
   use.start = process.attached ? process.first + clock_offset : id.start;
-  // An ended one needs no clock: its end was told in CLOCK_MONOTONIC.
-  const uint64_t last = process.ended ? process.event.at : process.last + clock_offset;
+  // An ended one needs no clock: its end was told in CLOCK_MONOTONIC. If that was lost, it lived
+  // at least until it was last heard of.
+  uint64_t last = process.event.at;
+  if (!process.ended)
+    last = std::max(process.execed, process.last ? process.last + clock_offset : 0);
   use.lifetime = last > use.start ? last - use.start : 0;
-  use.exited = process.ended;
+  const bool unseen = process.living.empty() && process.execed < looked_at_;
+  use.exited = process.ended || unseen;
   use.cpu = process.cpu;
   for (const auto& [tid, cpu] : process.living) use.cpu += cpu;
   if (!process.ended) {
-    use.peak_rss = peak_rss(id.pid);
+    if (!unseen) use.peak_rss = peak_rss(id.pid);
     return use;
   }
   use.peak_rss = peak_of(process.event, process.maxrss_at_exec);

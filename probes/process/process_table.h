@@ -21,7 +21,8 @@ class ProcessTable {
   // Of more, those with the least pids are kept as sums by name.
   static constexpr size_t kMaxEnded = 50'000;
 
-  void begin_look();
+  // `now`: CLOCK_MONOTONIC, ns.
+  void begin_look(uint64_t now);
   void thread(const ThreadRecord& record);
   void exec(const exec_event& event, std::string_view argv);
   void end(const process_event& event);
@@ -42,6 +43,7 @@ class ProcessTable {
     uint64_t cpu = 0;                                          // of ended threads
     std::map<std::pair<uint32_t, uint64_t>, uint64_t> living;  // by tid and start: CPU so far
     uint64_t first = 0, last = 0;  // scheduler's clock: start, end so far
+    uint64_t execed = 0;           // CLOCK_MONOTONIC: its last exec
     process_event event{};
   };
   ProcessUse use_of(const ProcessId& id, const Process& process, uint64_t clock_offset) const;
@@ -53,7 +55,8 @@ class ProcessTable {
   std::set<ProcessId> living_;  // those told by the last look
   std::map<std::string, ProcessUse> folded_;
   size_t ended_ = 0;
-  uint64_t last_end_ = 0;  // CLOCK_MONOTONIC
+  uint64_t last_end_ = 0;   // CLOCK_MONOTONIC
+  uint64_t looked_at_ = 0;  // CLOCK_MONOTONIC: when the last look began
 };
 
 }  // namespace jobscope

@@ -84,6 +84,12 @@ std::vector<Capability> watch_capabilities() {
   return list;
 }
 
+std::vector<Capability> root_capabilities() {
+  std::vector<Capability> list = watch_capabilities();
+  list.insert(list.end(), {CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER});
+  return list;
+}
+
 std::string capability_name(Capability capability) {
   const std::unique_ptr<char, decltype(&cap_free)> text(cap_to_name(capability),
                                                         [](void* p) { return cap_free(p); });

@@ -43,6 +43,9 @@ inline constexpr std::array kWatchCapabilities = {
 };
 // The values of kWatchCapabilities.
 std::vector<Capability> watch_capabilities();
+// And those that root keeps when it watches a job of its own: to pass signals on to a job that
+// changed its user, and to finish files in directories of others.
+std::vector<Capability> root_capabilities();
 
 // "CAP_BPF"; "CAP_63" for one that this library does not know.
 std::string capability_name(Capability capability);

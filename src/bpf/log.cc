@@ -27,12 +27,12 @@ int take(libbpf_print_level level, const char* format, va_list args) {
 
 }  // namespace
 
-BpfLog::BpfLog() {
+BpfLog::BpfLog() : before_(current) {
   current = &lines_;
   libbpf_set_print(take);
 }
 
-BpfLog::~BpfLog() { current = nullptr; }
+BpfLog::~BpfLog() { current = before_; }
 
 std::string BpfLog::first() const {
   constexpr std::string_view kPrefix = "libbpf: ";

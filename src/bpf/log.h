@@ -7,7 +7,7 @@
 namespace jobscope {
 
 // While it lives, libbpf's messages of this process go into it instead of to stderr (with
-// JOBSCOPE_DEBUG=bpf in the environment, to stderr as well). One at a time.
+// JOBSCOPE_DEBUG=bpf in the environment, to stderr as well). They nest; the innermost gets it.
 class BpfLog {
  public:
   BpfLog();
@@ -20,6 +20,7 @@ class BpfLog {
 
  private:
   std::vector<std::string> lines_;
+  std::vector<std::string>* before_;
 };
 
 }  // namespace jobscope

@@ -20,6 +20,7 @@ struct AttachOptions {
 };
 
 constexpr int kTries = 20;
+constexpr int kNotDone = 2;
 
 // Adopts processes of the target that are not in `known`, which becomes those of now. True if there
 // were any.
@@ -56,7 +57,7 @@ Result<int> attach_to(const AttachOptions& options, const Invocation& invocation
   std::ranges::sort(known);
   for (int tries = 0; tries < kTries && adopt_new(*session, target, known); ++tries) {
   }
-  TRY(become(caller.id, watch_capabilities()));
+  TRY(become(caller.id, caller.id.uid == 0 ? root_capabilities() : watch_capabilities()));
   watch.begin(std::move(job), pids.front());
 
   bool quit = false;
@@ -67,15 +68,24 @@ Result<int> attach_to(const AttachOptions& options, const Invocation& invocation
     while (const auto signal = signals.read())
       quit = signals.handle(*signal, 0) == JobSignals::Action::quit || quit;
   }
-  results.finish(*watch.end());
-  return 0;
+  const SnapshotPtr last = watch.end();
+  const bool saved = results.save(*last);
+  JobSignals::let_go();
+  results.tell(*last);
+  return saved ? 0 : kNotDone;
 }
 
 std::function<Result<int>()> declare_attach(CLI::App& app, const Invocation& invocation) {
   auto options = std::make_shared<AttachOptions>();
   auto* target = app.add_option_group("target", "what to watch: exactly one of");
   target->add_option("-p,--pid", options->target.pid, "this process and all below it")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const bool plain = !text.empty() && text.size() < 10 && text.front() != '0' &&
+                               text.find_first_not_of("0123456789") == std::string::npos;
+            return plain ? std::string() : "'" + text + "' is not the number of a process";
+          },
+          "PID"));
   target->add_option("--cgroup", options->target.cgroup, "all processes in a control group")
       ->type_name("PATH");
   target->add_option("--container", options->target.container, "all processes of a container")

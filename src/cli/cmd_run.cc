@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -71,9 +72,9 @@ Result<int> run(const RunOptions& options, const Invocation& invocation) {
   const Caller caller = options.as_root ? this_process(sources) : TRY(find_caller(sources));
   JobSignals signals = TRY(JobSignals::block_and_open(caller.id));
   Launch launch = TRY(Launch::prepare({options.argv, caller, signal_state}));
-  Results results = TRY(Results::open(options.watch, caller.id));
+  std::optional<Results> results = TRY(Results::open(options.watch, caller.id));
   std::unique_ptr<Session> session = TRY(Session::open());
-  Watch watch(*session, results, times, options.watch.progress);
+  Watch watch(*session, *results, times, options.watch.progress);
   watch.also_wait_for(signals.fd());
   watch.also_wait_for(launch.pidfd());
 
@@ -82,7 +83,7 @@ Result<int> run(const RunOptions& options, const Invocation& invocation) {
   job.name = options.watch.name.empty() ? job_name(options.argv) : options.watch.name;
   job.root_pid = static_cast<uint32_t>(launch.pid());
   TRY(session->adopt_at_exec(job.root_pid));
-  TRY(become(caller.id, watch_capabilities()));
+  TRY(become(caller.id, caller.id.uid == 0 ? root_capabilities() : watch_capabilities()));
   watch.begin(std::move(job), static_cast<uint32_t>(launch.pid()));
   if (const Result<> released = launch.release(); !released) {
     print_error(released.error());
@@ -101,7 +102,11 @@ Result<int> run(const RunOptions& options, const Invocation& invocation) {
       watch.job().exit_code = ended->code;
     wait_for_last_records(*session, watch.job().root_pid);
   }
-  results.finish(*watch.end());
+  const SnapshotPtr last = watch.end();
+  results->save(*last);
+  if (ended) JobSignals::let_go();
+  results->tell(*last);
+  results.reset();  // no destructor runs from here on
   session.reset();
   end_as(ended ? *ended : wait_unwatched(signals, launch));
 }

@@ -1,21 +1,46 @@
 #include "src/cli/command.h"
 
-#include <cstdio>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "src/output/terminal.h"
 
 namespace jobscope {
 
 void to_stderr(std::string_view text) {
-  (void)std::fwrite(text.data(), 1, text.size(), stderr);
-  (void)std::fflush(stderr);
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    if (n > 0) {
+      text.remove_prefix(static_cast<size_t>(n));
+    } else if (n < 0 && errno == EAGAIN) {  // the job made it so, and shares it with us
+      pollfd writable{STDERR_FILENO, POLLOUT, 0};
+      ::poll(&writable, 1, -1);
+    } else if (n == 0 || errno != EINTR) {
+      return;
+    }
+  }
+}
+
+bool stderr_takes_text() {
+  pollfd writable{STDERR_FILENO, POLLOUT, 0};
+  return ::poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) != 0;
 }
 
 void print_error(const Error& error) {
-  std::string text = "jobscope: " + error.what;
-  if (!error.hint.empty() && error.hint.find('\n') == std::string::npos) {
-    text += "; " + error.hint;
-  } else if (!error.hint.empty()) {
-    text += "\n  ";
-    for (const char c : error.hint) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  const TextStyle style = style_for(STDERR_FILENO);
+  std::string text = "jobscope: " + printable(error.what, style);
+  std::string_view hint = error.hint;
+  if (!hint.empty() && hint.find('\n') == std::string::npos) {
+    text += "; " + printable(hint, style);
+  } else {
+    while (!hint.empty()) {
+      const size_t end = hint.find('\n');
+      text += "\n  " + printable(hint.substr(0, end), style);
+      hint.remove_prefix(end == std::string_view::npos ? hint.size() : end + 1);
+    }
   }
   to_stderr(text + "\n");
 }

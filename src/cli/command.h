@@ -30,6 +30,8 @@ extern const Command run_command, attach_command, report_command, check_command;
 // Writes to standard error. What cannot be written there is lost: nobody is left to be told, and
 // the job goes on.
 void to_stderr(std::string_view text);
+// Whether it would take some now, without a wait: a pipe may be full, a terminal stopped (Ctrl-S).
+bool stderr_takes_text();
 
 // "jobscope: what; hint" to standard error: one line, but for a hint of several.
 void print_error(const Error& error);

@@ -55,6 +55,12 @@ const Command* find_command(const std::string& name) {
   return found == kCommands.end() ? nullptr : *found;
 }
 
+// Exit code of a failure before or outside of a command.
+int failure_of(const std::string& name) {
+  const Command* command = find_command(name);
+  return command ? command->failure : kUsage;
+}
+
 int main_of_command(const Command& command, const Invocation& invocation) {
   CLI::App app(command.help, fmt::format("jobscope {}", command.name));
   const auto run = command.declare(app, invocation);
@@ -76,21 +82,25 @@ int main_of_command(const Command& command, const Invocation& invocation) {
 }
 
 int main_of_program(std::span<const char* const> argv) {
+  const std::string first = argv.size() > 1 ? argv[1] : "--help";
   if (const Result<> held = hold_standard_descriptors(); !held) {
     print_error(held.error());
-    return kUsage;
+    return failure_of(first);
   }
-  const std::string first = argv.size() > 1 ? argv[1] : "--help";
   if (first == "--version" || first == "-V") {
     fmt::print("jobscope {}\n", JOBSCOPE_VERSION);
     return 0;
   }
   if (first == "--help" || first == "-h" || first == "help") {
-    if (argv.size() > 2)
-      if (const Command* command = find_command(argv[2])) {
-        const std::array<const char*, 3> help = {argv[0], argv[2], "--help"};
-        return main_of_command(*command, {help});
+    if (argv.size() > 2) {
+      const Command* command = find_command(argv[2]);
+      if (!command) {
+        print_error(unknown_command(argv[2]));
+        return kUsage;
       }
+      const std::array<const char*, 3> help = {argv[0], argv[2], "--help"};
+      return main_of_command(*command, {help});
+    }
     fmt::print("{}\n\nUsage: jobscope COMMAND [options]\n\nCommands:\n", kDescription);
     for (const Command* command : kCommands)
       fmt::print("  {:<10}{}\n", command->name, command->help);
@@ -109,14 +119,17 @@ int main_of_program(std::span<const char* const> argv) {
 }
 
 }  // namespace
-
 }  // namespace jobscope
 
 int main(int argc, char** argv) {
+  const std::span<const char* const> words(argv, static_cast<size_t>(argc));
+  const std::string first = argc > 1 ? argv[1] : "";
   try {
-    return jobscope::main_of_program({argv, static_cast<size_t>(argc)});
+    const int code = jobscope::main_of_program(words);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    jobscope::print_error({"cannot write to standard output", {}, 0});
   } catch (const std::exception& error) {  // of a library, or no memory
     jobscope::print_error({error.what(), {}, 0});
-    return 2;
   }
+  return jobscope::failure_of(first);
 }

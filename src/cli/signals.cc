@@ -143,6 +143,30 @@ void end_as(const ExitStatus& status) {
   ::_exit(exit_code_of(status));
 }
 
+static bool is_of_terminal(int signal) {
+  switch (signal) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGWINCH:
+    case SIGHUP:
+    case SIGCONT: return true;
+    default: return false;
+  }
+}
+
+void JobSignals::let_go() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    ::signal(signal, SIG_DFL);
+    ::sigaddset(&set, signal);
+  }
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 Result<JobSignals> JobSignals::block_and_open(const Identity& caller) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
@@ -169,7 +193,9 @@ std::optional<signalfd_siginfo> JobSignals::read() {
 }
 
 bool JobSignals::job_has_it(const signalfd_siginfo& info, pid_t job) {
-  if (info.ssi_code > 0) return true;
+  // From the kernel: a terminal's goes to the whole group, a timer's (alarm, setitimer) to us
+  // alone.
+  if (info.ssi_code > 0) return is_of_terminal(static_cast<int>(info.ssi_signo));
   if (info.ssi_pid == static_cast<uint32_t>(job)) return true;
   return witness_.saw(info) && ::getpgid(job) == ::getpgrp();
 }

@@ -77,6 +77,8 @@ class JobSignals {
   // How the job ended, if it did; it is gone then. Follows it into a stop, and returns only when
   // both are continued. As init of a container it also reaps the orphans that came to us.
   std::optional<ExitStatus> reap(pid_t job);
+  // When nothing is left to protect: SIGINT, SIGTERM, SIGHUP and SIGQUIT end us again.
+  static void let_go();
 
  private:
   explicit JobSignals(Fd fd) : fd_(std::move(fd)) {}

@@ -20,7 +20,9 @@ struct Process {
   std::string comm;
 };
 
-// All processes of /proc but ourselves and our children.
+constexpr unsigned kKernelThread = 0x00200000;  // PF_KTHREAD, linux/sched.h
+
+// All processes of /proc but ourselves, our children, and the kernel's own threads.
 std::vector<Process> all_processes(const std::string& proc) {
   std::vector<Process> found;
   std::error_code error;
@@ -28,8 +30,8 @@ std::vector<Process> all_processes(const std::string& proc) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::ifstream stat(entry.path() / "stat");
-    std::string line;
-    std::getline(stat, line);  // pid (comm) state ppid …; comm may hold anything
+    // pid (comm) state ppid pgrp session tty tpgid flags …; comm may hold anything, newlines too
+    const std::string line{std::istreambuf_iterator<char>(stat), {}};
     const size_t open = line.find('('), close = line.rfind(')');
     if (open == std::string::npos || close == std::string::npos || close < open) continue;
     Process process;
@@ -37,8 +39,10 @@ std::vector<Process> all_processes(const std::string& proc) {
     process.comm = line.substr(open + 1, close - open - 1);
     std::istringstream rest(line.substr(close + 1));
     std::string state;
-    rest >> state >> process.ppid;
-    const bool ended = state == "Z" || state == "X";
+    int group = 0, session = 0, terminal = 0, foreground = 0;
+    unsigned flags = 0;
+    rest >> state >> process.ppid >> group >> session >> terminal >> foreground >> flags;
+    const bool ended = state == "Z" || state == "X" || (flags & kKernelThread) != 0;
     const auto self = static_cast<uint32_t>(::getpid());
     if (!ended && process.pid != self && process.ppid != self) found.push_back(std::move(process));
   }
@@ -114,6 +118,9 @@ Result<std::vector<uint32_t>> find_processes(const Target& target, const TargetS
         roots.insert(process.pid);
   } else {
     what = fmt::format("process of a container '{}'", target.container);
+    if (target.container.find('/') != std::string::npos)
+      return fail(fmt::format("'{}' is not the id of a container", target.container),
+                  "for a control group there is --cgroup");
     for (const Process& process : processes)
       if (in_cgroup(sources.proc, process.pid, [&](const std::string& path) {
             return path.find(target.container) != std::string::npos;

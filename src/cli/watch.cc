@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 
 #include "src/base/clock.h"
 #include "src/cli/command.h"
@@ -20,8 +22,9 @@ namespace jobscope {
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr int kTick = 50;       // ms between two drains while the job is young
-constexpr int kSlowTick = 200;  // and afterwards
+constexpr uint64_t kLeastInterval = 10'000'000;  // ns
+constexpr int kTick = 50;                        // ms between two drains while the job is young
+constexpr int kSlowTick = 200;                   // and afterwards
 constexpr uint64_t kYoung = 5 * kSecond;
 constexpr int kRefreshEvery = 5;  // seconds; the first time after one
 
@@ -74,19 +77,46 @@ void declare(CLI::App& app, WatchOptions& options) {
 
 Result<WatchTimes> times_of(const WatchOptions& options) {
   WatchTimes times;
-  if (!options.limit.empty()) times.limit = TRY(parse_duration(options.limit));
+  if (options.limit) times.limit = TRY(parse_duration(*options.limit));
   times.interval = TRY(parse_duration(options.interval));
+  if (times.interval < kLeastInterval)
+    return fail("an interval of " + options.interval + " is too short", "give 10ms or more");
   return times;
 }
 
+namespace {
+
+// Two outputs in one file would leave one of them.
+Result<> check_distinct(const WatchOptions& options) {
+  std::map<std::filesystem::path, std::string> taken;
+  for (const auto& [option, file] :
+       {std::pair{"--report", options.report}, std::pair{"--json", options.json},
+        std::pair{"--output", options.recording}}) {
+    if (!file) continue;
+    if (file->empty()) return fail(fmt::format("{} needs the name of a file", option));
+    std::error_code error;
+    const auto path = std::filesystem::weakly_canonical(*file, error);
+    if (error || *file == "-" || std::filesystem::is_other(path, error)) continue;  // a device
+    const auto [other, is_new] = taken.emplace(path, option);
+    if (!is_new)
+      return fail(fmt::format("{} and {} name the same file, {}", other->second, option, *file),
+                  "give each a file of its own");
+  }
+  if (options.recording == "-")
+    return fail("a recording cannot be written to standard output", "name a file");
+  return {};
+}
+
+}  // namespace
+
 Result<Results> Results::open(const WatchOptions& options, const Identity& owner) {
+  TRY(check_distinct(options));
   Results results(owner);
-  if (!options.report.empty())
-    results.report_.emplace(TRY(OutputFile::create(options.report, owner)));
-  if (!options.json.empty()) results.json_.emplace(TRY(OutputFile::create(options.json, owner)));
-  if (!options.recording.empty()) {
+  if (options.report) results.report_.emplace(TRY(OutputFile::create(*options.report, owner)));
+  if (options.json) results.json_.emplace(TRY(OutputFile::create(*options.json, owner)));
+  if (options.recording) {
     const ActingAs acting = TRY(ActingAs::take(owner));
-    auto recording = Recording::create(options.recording);
+    auto recording = Recording::create(*options.recording);
     if (recording)
       results.recording_.emplace(std::move(*recording));
     else if (recording.error().code == ENOSPC || recording.error().code == EDQUOT)
@@ -104,38 +134,37 @@ void Results::interval(const Snapshot& snapshot) {
     recording_error_ = added.error();
 }
 
-void Results::finish(const Snapshot& snapshot) {
+bool Results::save(const Snapshot& snapshot) {
   const std::vector<Finding> findings = find(snapshot);
   const auto write = [](OutputFile& file, const std::string& bytes) -> Result<> {
     TRY(file.write(bytes));
     return file.commit();
   };
-  std::vector<Error> errors;
   const auto note = [&](const Result<>& done) {
-    if (!done) errors.push_back(done.error());
+    if (!done) errors_.push_back(done.error());
   };
-  // Files first: a terminal or a pipe may stand still.
   if (json_) note(write(*json_, json_report(snapshot, findings)));
-  finish_recording(snapshot, findings, errors);
-  if (report_)
-    note(write(*report_, text_report(snapshot, TextStyle{})));
-  else
-    to_stderr(text_report(snapshot, style_for(STDERR_FILENO)));
-  for (const Error& error : errors) print_error(error);
+  if (report_) note(write(*report_, text_report(snapshot, TextStyle{})));
+  finish_recording(snapshot, findings);
+  return errors_.empty();
 }
 
-void Results::finish_recording(const Snapshot& snapshot, const std::vector<Finding>& findings,
-                               std::vector<Error>& errors) {
+void Results::tell(const Snapshot& snapshot) {
+  if (!report_) to_stderr(text_report(snapshot, style_for(STDERR_FILENO)));
+  for (const Error& error : errors_) print_error(error);
+}
+
+void Results::finish_recording(const Snapshot& snapshot, const std::vector<Finding>& findings) {
   if (!recording_) {
-    if (recording_error_) errors.push_back(recording_error_->context("there is no recording"));
+    if (recording_error_) errors_.push_back(recording_error_->context("there is no recording"));
     return;
   }
   // After a failed row the end may still find room, and it matters more.
   const auto acting = ActingAs::take(owner_);
   if (const Result<> done = recording_->finish(snapshot, findings); !done)
-    errors.push_back(done.error().context("the recording is not complete"));
+    errors_.push_back(done.error().context("the recording is not complete"));
   else if (recording_error_)
-    errors.push_back(recording_error_->context("the recording lacks some intervals"));
+    errors_.push_back(recording_error_->context("the recording lacks some intervals"));
 }
 
 Watch::Watch(Session& session, Results& results, const WatchTimes& times, bool progress)
@@ -197,9 +226,10 @@ void Watch::step(const std::function<void()>& every_second) {
 bool Watch::over() const { return times_.limit && monotonic_now() - job_.start >= times_.limit; }
 
 SnapshotPtr Watch::end() {
-  if (progress_shown_) to_stderr("\r\033[K");
+  if (progress_shown_ && stderr_takes_text()) to_stderr("\r\033[K");
   look_at_cgroup();
   auto snapshot = std::make_shared<Snapshot>(*session_->look(job_));
+  note_end(*snapshot);
   if (place_) {
     CgroupUse use;
     use.path = place_->path();
@@ -212,6 +242,17 @@ SnapshotPtr Watch::end() {
     snapshot->cgroup = std::move(use);
   }
   return snapshot;
+}
+
+// `run` knows how the job ended from wait(2), `attach` as the kernel side told it.
+void Watch::note_end(Snapshot& snapshot) {
+  JobRun& job = snapshot.job;
+  if (!job.root_pid || job.exit_code || job.signal) return;
+  for (const ProcessUse& process : snapshot.processes) {
+    if (process.pid != job.root_pid || !process.exited) continue;
+    job.exit_code = process.exit_code;
+    job.signal = process.signal;
+  }
 }
 
 // The group of the process that stands for the job; if that is gone, the one it was in.
@@ -241,6 +282,7 @@ void Watch::show_progress(const Snapshot& snapshot) {
     line += fmt::format(" · main thread: {} {:.0f} %", label(reason),
                         100.0 * static_cast<double>(*top) / static_cast<double>(main->lifetime));
   }
+  if (!stderr_takes_text()) return;
   const TextStyle style = style_for(STDERR_FILENO);
   to_stderr("\r" + shorten(printable(line, style), style.width - 1, style) + "\033[K");
   progress_shown_ = true;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/base/caller.h"
 #include "src/base/cgroups.h"
@@ -19,11 +20,11 @@
 namespace jobscope {
 
 struct WatchOptions {
-  std::string name;       // "" = found out
-  std::string report;     // file; "" = standard error
-  std::string json;       // file; "" = none
-  std::string recording;  // file; "" = none
-  std::string limit;      // --for
+  std::string name;                      // "" = found out
+  std::optional<std::string> report;     // file; none: standard error
+  std::optional<std::string> json;       // file
+  std::optional<std::string> recording;  // file
+  std::optional<std::string> limit;      // --for
   std::string interval = "1s";
   bool progress = false;
 };
@@ -45,19 +46,21 @@ class Results {
   bool wants_intervals() const { return recording_.has_value(); }
   // One row of the recording. A failure is kept and told at the end: the job comes first.
   void interval(const Snapshot& snapshot);
-  // Writes everything. Failures go to standard error, a line each; the report comes out in any
-  // case.
-  void finish(const Snapshot& snapshot);
+  // Writes the files. False if one of them could not be written.
+  bool save(const Snapshot& snapshot);
+  // After that: the report, unless it went to a file, and a line for each failure, on standard
+  // error. May wait for whoever reads it.
+  void tell(const Snapshot& snapshot);
 
  private:
-  void finish_recording(const Snapshot& snapshot, const std::vector<Finding>& findings,
-                        std::vector<Error>& errors);
+  void finish_recording(const Snapshot& snapshot, const std::vector<Finding>& findings);
   explicit Results(const Identity& owner) : owner_(owner) {}
 
   Identity owner_;
   std::optional<OutputFile> report_, json_;
   std::optional<Recording> recording_;
   std::optional<Error> recording_error_;
+  std::vector<Error> errors_;
 };
 
 // The loop between start and end of a watch. One second's work is: looking for new processes,
@@ -80,6 +83,7 @@ class Watch {
   SnapshotPtr end();
 
  private:
+  static void note_end(Snapshot& snapshot);
   void look_at_cgroup();
   void show_progress(const Snapshot& snapshot);
 

@@ -23,8 +23,9 @@ class Database;
 // does not. The caller ignores SIGXFSZ, or a file size limit ends the process.
 class Recording {
  public:
-  // Creates the file, or replaces an earlier recording or an empty file; anything else is left as
-  // it is, with an Error. Until finish() the file says that its run did not end.
+  // Opens the file, which is new, empty or an earlier recording; anything else is left as it is,
+  // with an Error. Only the first row replaces what is in it: of a run that never began nothing is
+  // left. Until finish() the file says that its run did not end.
   static Result<Recording> create(const std::string& path);
   Recording(Recording&&) noexcept;
   Recording& operator=(Recording&&) noexcept;
@@ -36,11 +37,13 @@ class Recording {
   Result<> finish(const Snapshot& snapshot, const std::vector<Finding>& findings);
 
  private:
-  Recording(std::string path, Fd file, std::unique_ptr<Database> database);
+  Recording(std::string path, Fd file, bool is_new);
+  Result<> begin();
 
   std::string path_;
-  Fd file_;  // holds the lock by which another jobscope sees that the file is in use
-  std::unique_ptr<Database> database_;
+  Fd file_;              // holds the lock by which another jobscope sees that the file is in use
+  bool is_new_ = false;  // there was no such file
+  std::unique_ptr<Database> database_;  // from the first row on
 };
 
 // The snapshot that finish() was given, equal in every field. The file need not be writable, nor

@@ -27,6 +27,8 @@ uint64_t folded(const FileUse& file) { return file.files; }
 // The ids of rows already read, in their order, to find the row that another table means.
 using Ids = std::vector<int64_t>;
 
+constexpr uint32_t kMostCpus = 1 << 16;  // the kernel's CONFIG_NR_CPUS goes to 8192
+
 class Reader {
  public:
   Reader(Database database, std::string action)
@@ -41,6 +43,7 @@ class Reader {
   Result<Snapshot> snapshot() {
     Snapshot out;
     TRY(read_job(out.job));
+    if (out.job.cpus > kMostCpus) return tl::unexpected(damaged("no machine has so many CPUs"));
     TRY(read_threads(out.threads));
     TRY(read_processes(out.processes));
     TRY(rows("oom_kills", out.oom_kills));

@@ -30,7 +30,7 @@ Result<> transaction(Database& database, F write) {
   return done;
 }
 
-// Opens the file and makes it empty, unless it holds what is not ours to replace.
+// Opens the file, unless it holds what is not ours to replace.
 Result<Fd> open_for_writing(const std::string& path) {
   const std::string action = "cannot write " + path;
   struct stat status {};
@@ -56,7 +56,6 @@ Result<Fd> open_for_writing(const std::string& path) {
       return fail(action + ": it is not a recording of jobscope, so it is not overwritten",
                   "name another file, or remove this one first");
   }
-  if (::ftruncate(file.get(), 0) != 0) return fail_errno(action);
   return file;
 }
 
@@ -97,30 +96,44 @@ Result<> check_written(int file, const std::string& action) {
 
 }  // namespace
 
-Recording::Recording(std::string path, Fd file, std::unique_ptr<Database> database)
-    : path_(std::move(path)), file_(std::move(file)), database_(std::move(database)) {}
+Recording::Recording(std::string path, Fd file, bool is_new)
+    : path_(std::move(path)), file_(std::move(file)), is_new_(is_new) {}
 Recording::Recording(Recording&&) noexcept = default;
 Recording& Recording::operator=(Recording&&) noexcept = default;
-Recording::~Recording() = default;
+
+Recording::~Recording() {
+  struct stat ours {
+  }, there{};
+  if (!is_new_ || database_ || !file_ || ::fstat(file_.get(), &ours) != 0) return;
+  if (::lstat(path_.c_str(), &there) == 0 && there.st_ino == ours.st_ino &&
+      there.st_dev == ours.st_dev)
+    ::unlink(path_.c_str());
+}
 
 Result<Recording> Recording::create(const std::string& path) {
   if (path.empty()) return fail("cannot write a recording: the file name is empty");
   struct stat status {};
-  const bool existed = ::lstat(path.c_str(), &status) == 0;
-  Fd file = TRY(open_for_writing(path));
-  auto database = create_database(path);
-  if (!database) {
-    if (!existed) ::unlink(path.c_str());
-    return tl::unexpected(std::move(database).error());
-  }
-  return Recording(path, std::move(file), std::move(*database));
+  const bool is_new = ::lstat(path.c_str(), &status) != 0;
+  Recording recording(path, TRY(open_for_writing(path)), is_new);
+  TRY(check_path_length(path, "cannot write " + path));  // that of the file, which is there now
+  return recording;
+}
+
+Result<> Recording::begin() {
+  if (database_) return {};
+  TRY(check_written(file_.get(), "cannot write " + path_));
+  if (::ftruncate(file_.get(), 0) != 0) return fail_errno("cannot write " + path_);
+  database_ = TRY(create_database(path_));
+  return {};
 }
 
 Result<> Recording::add_interval(const Snapshot& snapshot) {
+  TRY(begin());
   return transaction(*database_, [&] { return insert_interval(*database_, snapshot); });
 }
 
 Result<> Recording::finish(const Snapshot& snapshot, const std::vector<Finding>& findings) {
+  TRY(begin());
   TRY(transaction(*database_, [&]() -> Result<> {
     TRY(insert_interval(*database_, snapshot));
     TRY(insert_snapshot(*database_, snapshot));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "src/base/clock.h"
+#include "src/bpf/log.h"
 #include "src/bpf/map.h"
 #include "src/bpf/skeleton.h"
 #include "src/session/members.h"
@@ -57,7 +58,10 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::open() {
   auto impl = std::make_unique<Impl>();
-  impl->knowledge.cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  const BpfLog log;  // what libbpf has to say is told by the errors
+  const int cpus = libbpf_num_possible_cpus();
+  if (cpus < 1) return fail_errno("counting the CPUs", -cpus, "is /sys mounted here?");
+  impl->knowledge.cpus = static_cast<uint32_t>(cpus);
   impl->members = TRY(Members::open(impl->maps, impl->knowledge.cpus));
   impl->waits_map = InnerMap(impl->maps.fd("waits_now"), impl->maps.fd("waits"));
   impl->ring.reset(ring_buffer__new(

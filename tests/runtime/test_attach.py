@@ -199,3 +199,33 @@ def test_nothing_to_attach_to(options):
     out, err = finish(process)
     assert process.returncode not in (0, -signal.SIGSEGV, -signal.SIGABRT)
     assert len(err.strip().splitlines()) == 1, err
+
+
+def test_a_name_with_a_newline_hides_nobody(job, attach):
+    process = job(["/usr/bin/python3", "-c",
+                   "import ctypes, os, time\n"
+                   "if os.fork() == 0:\n"
+                   "  ctypes.CDLL(None).prctl(15, b'a\\nb', 0, 0, 0)\n"
+                   "  if os.fork() == 0:\n"
+                   "    while True: pass\n"
+                   "  time.sleep(20)\n"
+                   "time.sleep(20)"])
+    time.sleep(1)
+    report = attach("--pid", str(process.pid), "--for", "1s")
+    assert len(report["processes"]) == 3
+    assert report["job"]["cpu_ns"] > 500_000_000
+
+
+def test_how_the_job_ended_is_told(job, attach):
+    process = job(["sh", "-c", "sleep 2; exit 3"])
+    report = attach("--pid", str(process.pid))
+    assert report["job"]["exit_code"] == 3
+
+
+@pytest.mark.parametrize("options", [["--pid", "2"], ["--comm", "kthreadd"], ["--comm", ""], ["--pid", "0"],
+                                     ["--pid", "-1"], ["--pid", "010"], ["--container", "/"]])
+def test_what_cannot_be_attached_to(options):
+    process = start([JOBSCOPE, "attach", *options, "--for", "1s"])
+    out, err = finish(process)
+    assert process.returncode == 2 and not out
+    assert len(err.splitlines()) == 1 and len(err) < 200, err

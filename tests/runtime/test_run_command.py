@@ -423,3 +423,88 @@ def test_check():
     assert process.returncode == 0
     for probe in ("sched", "process", "blockio", "files", "net"):
         assert probe in out
+
+
+def test_signals_reach_a_job_that_changed_its_user(tmp_path):
+    """Root may signal anybody; jobscope gives up its privileges, but not that one."""
+    process = start([JOBSCOPE, "run", "--report", "/dev/null", "--", "setpriv", "--reuid=65534", "--clear-groups",
+                     "sh", "-c", f"echo ready; exec sleep 20"])
+    assert process.stdout.readline() == "ready\n"
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert time.monotonic() - began < 15
+
+
+def test_an_alarm_that_was_set_before_ends_the_job_as_it_would_without_us():
+    process = start([PYTHON, "-c", "import os, signal, sys; signal.alarm(2); os.execv(sys.argv[1], sys.argv[1:])",
+                     JOBSCOPE, "run", "--report", "/dev/null", "--", "sleep", "20"])
+    finish(process)
+    assert process.returncode == 128 + signal.SIGALRM
+
+
+def test_files_in_a_directory_of_somebody_else(run, tmp_path):
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    os.chown(folder, 65534, 65534)
+    result = run(["true"], "--json", folder / "j", "--report", folder / "r", report=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert sorted(p.name for p in folder.iterdir()) == ["j", "r"]
+
+
+def test_nothing_is_left_of_outputs_that_failed(run, tiny_disk):
+    with open(tiny_disk / "fill", "wb", buffering=0) as fill:
+        try:
+            while fill.write(bytes(4096)):
+                pass
+        except OSError:
+            pass
+    result = run(["true"], "--json", tiny_disk / "j", "--report", "/dev/null", report=False)
+    assert result.returncode == 0 and "No space left" in result.stderr
+    assert [p.name for p in tiny_disk.iterdir()] == ["fill"]
+
+
+@pytest.mark.parametrize("name, code", [("missing", 127), ("no_program", 126)])
+def test_a_run_that_never_starts_leaves_an_earlier_recording_alone(run, tmp_path, name, code):
+    (tmp_path / "no_program").touch(0o644)
+    file, command = tmp_path / "kept", [tmp_path / name]
+    assert run(["true"], "-o", file, report=False).returncode == 0
+    before = file.read_bytes()
+    assert run(command, "-o", file, report=False).returncode == code
+    assert file.read_bytes() == before
+    assert run(command, "-o", tmp_path / "new", report=False).returncode == code
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--json", "{}/x", "--report", "{}/./x"], "name the same file"),
+    (["-o", "{}/x", "--report", "{}/x"], "name the same file"),
+    (["-o", "-"], "standard output"),
+    (["-o", ""], "needs the name of a file"),
+    (["--json", ""], "needs the name of a file"),
+    (["--for", ""], "is not a length of time"),
+    (["--interval", "1us"], "too short"),
+])
+def test_options_that_cannot_be_meant(run, tmp_path, options, words):
+    result = run(["true"], *[o.format(tmp_path) for o in options], report=False)
+    assert result.returncode == 125
+    assert_one_line(result.stderr, words)
+    assert not list(tmp_path.glob("x*"))
+
+
+def test_errors_bring_nothing_to_the_terminal_but_text(run):
+    result = run(["true"], "--for", "\x1b[31m\n\xff", report=False)
+    assert result.returncode == 125
+    assert "\x1b" not in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_a_report_gets_through_a_slow_reader_of_a_pipe_that_does_not_block(run):
+    """A job may make its standard error non-blocking, and it is ours too."""
+    process = start([JOBSCOPE, "run", "--", PYTHON, "-c",
+                     "import os; os.set_blocking(2, False)\n"
+                     "try:\n  while True: os.write(2, b'x' * 4096)\nexcept BlockingIOError: pass"])
+    time.sleep(2)
+    _, err = finish(process)
+    assert process.returncode == 0
+    assert "jobscope" in err.splitlines()[-1] or "nothing lost" in err
