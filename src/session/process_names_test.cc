@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 namespace jobscope {
 namespace {
 
@@ -57,7 +55,7 @@ TEST_F(OwnMemory, has_an_owner_for_each_address) {
   const int on_stack = 0;
   EXPECT_EQ(owner(&on_stack), "stack");
   EXPECT_EQ(owner(&g_data), "unit_tests");
-  EXPECT_EQ(owner(reinterpret_cast<const void*>(&std::strtol)), "libc.so.6");
+  EXPECT_EQ(owner(reinterpret_cast<const void*>(&::getpagesize)), "libc.so.6");
   EXPECT_EQ(owner(nullptr), "");
   EXPECT_EQ(owner(reinterpret_cast<const void*>(~uintptr_t{0})), "");
 }
