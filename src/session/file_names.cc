@@ -33,7 +33,9 @@ std::unordered_map<uint32_t, std::vector<FileNames::Mount>> read_mounts(const st
     fields >> id >> parent >> numbers >> root >> point;
     unsigned major = 0, minor = 0;
     if (std::sscanf(numbers.c_str(), "%u:%u", &major, &minor) != 2) continue;
-    const auto ends_in_name = [](const std::string& path) { return path == "/" ? "" : unescape(path); };
+    const auto ends_in_name = [](const std::string& path) {
+      return path == "/" ? "" : unescape(path);
+    };
     mounts[major << 20 | minor].push_back({ends_in_name(root), ends_in_name(point)});
   }
   return mounts;

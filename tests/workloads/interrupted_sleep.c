@@ -1,5 +1,5 @@
-// A child sleeps for 2 s in one call; its parent stops it after 500 ms and lets it go on 500 ms later,
-// so that the kernel restarts the call.
+// A child sleeps for 2 s in one call; its parent stops it after 500 ms and lets it go on 500 ms
+// later, so that the kernel restarts the call.
 //     interrupted_sleep [nanosleep|poll]
 // Reason: sleep, with half a second of stopped in it. The line is the child's.
 #include "workload.h"

@@ -1,4 +1,5 @@
-// Waits once, 20 µs, on each of so many futexes, one after the other: each is a wait of its own name.
+// Waits once, 20 µs, on each of so many futexes, one after the other: each is a wait of its own
+// name.
 //     many_waits COUNT
 #include "workload.h"
 
