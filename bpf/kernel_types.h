@@ -118,6 +118,7 @@ struct css_set;
 struct task_struct {
   struct thread_info thread_info;
   unsigned int __state; /* `state` before 5.14, see task_state() */
+  void *stack;
   unsigned int flags;
   unsigned int on_rq, on_cpu; /* u8 in 7.x: only unsigned fields may differ in size */
   int exit_code;
@@ -167,11 +168,11 @@ struct pt_regs {
   unsigned long orig_ax; /* number of the system call, -1 outside of one */
   unsigned long ip, sp;
 };
-#define REGS_SYSCALL(r) ((long)(r)->orig_ax)
-#define REGS_ARG1(r) ((r)->di)
-#define REGS_ARG2(r) ((r)->si)
-#define REGS_ARG3(r) ((r)->dx)
-#define REGS_IP(r) ((r)->ip)
+#define THREAD_SIZE 16384 /* asm/page_64_types.h; with KASAN more */
+#define REGS_SYSCALL(r) ((long)REG(r, orig_ax))
+#define REGS_ARG1(r) REG(r, di)
+#define REGS_ARG2(r) REG(r, si)
+#define REGS_IP(r) REG(r, ip)
 #elif defined(__TARGET_ARCH_arm64)
 struct user_pt_regs {
   u64 regs[31];
@@ -182,11 +183,11 @@ struct pt_regs {
   u64 orig_x0;
   s32 syscallno; /* -1 (NO_SYSCALL) outside of one */
 };
-#define REGS_SYSCALL(r) ((long)(r)->syscallno)
-#define REGS_ARG1(r) ((r)->orig_x0)
-#define REGS_ARG2(r) ((r)->user_regs.regs[1])
-#define REGS_ARG3(r) ((r)->user_regs.regs[2])
-#define REGS_IP(r) ((r)->user_regs.pc)
+#define THREAD_SIZE 16384 /* asm/memory.h, pages of 4 KiB */
+#define REGS_SYSCALL(r) ((long)REG(r, syscallno))
+#define REGS_ARG1(r) REG(r, orig_x0)
+#define REGS_ARG2(r) REG(r, user_regs.regs[1])
+#define REGS_IP(r) REG(r, user_regs.pc)
 #endif
 
 /* ---- files ---- */
@@ -308,6 +309,12 @@ struct bvec_iter {
 
 struct block_device {
   u32 bd_dev;
+};
+
+/* 309dca309fc3 ("block: store a block_device pointer in struct bio"), 5.12 */
+struct bio___before_5_12 {
+  struct gendisk *bi_disk;
+  unsigned char bi_partno;
 };
 
 struct bio {

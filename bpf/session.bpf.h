@@ -15,6 +15,12 @@
 
 #define EVENTS_SIZE (4 << 20)
 
+/* What the kernel has; set before load (src/bpf/skeleton.h). Where it lacks storage on tasks
+ * (4cf1bc1f1045, 5.11), the same maps are hashes by thread and by process id. That kernel does not
+ * tell the type of the current task either, so its fields are read by helper. */
+const volatile __u8 has_task_storage = 1;
+const volatile __u8 has_task_pt_regs = 1; /* dd6e10fbd9fb, 5.15 */
+
 struct {
   __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
   __uint(map_flags, BPF_F_NO_PREALLOC);
@@ -58,10 +64,58 @@ struct {
 /* Length of the tail of struct thread. */
 const volatile __u32 nr_cpus = 1;
 
+static __always_inline struct thread *thread_of(struct task_struct *task) {
+  if (has_task_storage) return bpf_task_storage_get(&threads, task, NULL, 0);
+  u32 tid = BPF_CORE_READ(task, pid);
+  return bpf_map_lookup_elem(&threads, &tid);
+}
+
 static __always_inline struct thread *member(struct task_struct *task) {
   if (task->flags & PF_KTHREAD) return NULL;
-  return bpf_task_storage_get(&threads, task, NULL, 0);
+  return thread_of(task);
 }
+
+/* The record of the process's first thread. */
+static __always_inline struct thread *leader_of(struct task_struct *task) {
+  if (has_task_storage) return bpf_task_storage_get(&threads, task->group_leader, NULL, 0);
+  u32 tid = task->tgid;
+  return bpf_map_lookup_elem(&threads, &tid);
+}
+
+/* Read its fields by BPF_CORE_READ. */
+static __always_inline struct task_struct *current_task(void) {
+  if (has_task_storage) return bpf_get_current_task_btf();
+  return (struct task_struct *)bpf_get_current_task();
+}
+
+static __always_inline struct thread *current_member(void) {
+  if (has_task_storage) return member(bpf_get_current_task_btf());
+  u32 tid = bpf_get_current_pid_tgid();
+  return bpf_map_lookup_elem(&threads, &tid);
+}
+
+static __always_inline struct hints *hints_of(struct task_struct *task) {
+  if (has_task_storage) return bpf_task_storage_get(&process_hints, task->group_leader, NULL, 0);
+  u32 pid = task->tgid;
+  return bpf_map_lookup_elem(&process_hints, &pid);
+}
+
+static __always_inline void forget_hints(struct task_struct *task) {
+  if (has_task_storage) {
+    bpf_task_storage_delete(&process_hints, task);
+    return;
+  }
+  u32 pid = task->tgid;
+  bpf_map_delete_elem(&process_hints, &pid);
+}
+
+/* The registers with which a task entered the kernel: at the top of its kernel stack. Read them by
+ * REG(). */
+static __always_inline struct pt_regs *user_regs(struct task_struct *task) {
+  if (has_task_pt_regs) return (struct pt_regs *)bpf_task_pt_regs(task);
+  return BPF_CORE_READ(task, stack) + THREAD_SIZE - bpf_core_type_size(struct pt_regs);
+}
+#define REG(regs, field) (has_task_pt_regs ? (regs)->field : BPF_CORE_READ(regs, field))
 
 /* The kernel's own counts of a thread, as of now, and its name. */
 static __always_inline void copy_ledger(struct thread *t, struct task_struct *task) {

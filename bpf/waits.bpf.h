@@ -214,12 +214,24 @@ static __always_inline long task_state(struct task_struct *task) {
 }
 
 static __always_inline struct file *file_of(struct task_struct *task, u32 fd) {
-  struct files_struct *open = task->files;
-  if (!open) return NULL;
-  struct fdtable *table = open->fdt;
-  if (!table || fd >= table->max_fds) return NULL;
+  struct fdtable *table;
+  u32 max;
+  struct file **files;
+  if (has_task_storage) {
+    struct files_struct *open = task->files;
+    if (!open) return NULL;
+    table = open->fdt;
+    if (!table) return NULL;
+    max = table->max_fds;
+    files = table->fd;
+  } else { /* `task` may be known by its address alone */
+    table = BPF_CORE_READ(task, files, fdt);
+    max = BPF_CORE_READ(table, max_fds);
+    files = BPF_CORE_READ(table, fd);
+  }
+  if (fd >= max) return NULL;
   struct file *file = NULL;
-  bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
+  bpf_probe_read_kernel(&file, sizeof(file), files + fd);
   return file;
 }
 
@@ -290,7 +302,7 @@ static __always_inline u8 wait_on_futex(struct thread *t, struct task_struct *ta
                                         struct pt_regs *regs) {
   u64 address = REGS_ARG1(regs);
   t->wait.id[0] = address;
-  struct hints *h = bpf_task_storage_get(&process_hints, task->group_leader, NULL, 0);
+  struct hints *h = hints_of(task);
   if (!h) return REASON_FUTEX;
   if (address >= h->gil_start && address < h->gil_end) return REASON_GIL;
   u64 ip = REGS_IP(regs);
@@ -302,7 +314,7 @@ static __always_inline u8 wait_on_futex(struct thread *t, struct task_struct *ta
 /* The reason of a blocked task; fills t->wait. */
 static __always_inline u8 wait_reason(struct thread *t, struct task_struct *task, long state) {
   bool stopped = state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN);
-  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+  struct pt_regs *regs = user_regs(task);
   long call = REGS_SYSCALL(regs);
   if (stopped) {
     if (t->wait.reason != REASON_STOPPED) t->interrupted = t->wait;

@@ -32,9 +32,8 @@ static const struct block_use none = {};
 
 /* Whose request the current task makes. False: of a process that is not watched. */
 static __always_inline bool find_owner(struct owner *owner) {
-  struct task_struct *task = bpf_get_current_task_btf();
-  if (!(task->flags & PF_KTHREAD)) {
-    struct thread *t = member(task);
+  if (!(BPF_CORE_READ(current_task(), flags) & PF_KTHREAD)) {
+    struct thread *t = current_member();
     if (!t) return false;
     owner->job = t->job;
     owner->charged = 1;

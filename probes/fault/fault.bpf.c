@@ -5,7 +5,7 @@
 
 SEC("tp_btf/mm_filemap_fault")
 int BPF_PROG(on_file_fault, struct address_space *mapping) {
-  struct thread *t = member(bpf_get_current_task_btf());
+  struct thread *t = current_member();
   if (!t) return 0;
   struct inode *inode = BPF_CORE_READ(mapping, host);
   struct file_key key = key_of_inode(inode, t->job);

@@ -30,7 +30,7 @@ static __always_inline struct inode *page_inode(struct bio *bio) {
 
 /* The file of the read or write call that the task is in. */
 static __always_inline struct inode *call_inode(struct task_struct *task) {
-  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+  struct pt_regs *regs = user_regs(task);
   long call = REGS_SYSCALL(regs);
   if (call < 0 || call >= MAX_CALLS) return NULL;
   u8 class = calls[call & (MAX_CALLS - 1)];
@@ -39,13 +39,20 @@ static __always_inline struct inode *call_inode(struct task_struct *task) {
   return file ? BPF_CORE_READ(file, f_inode) : NULL;
 }
 
+static __always_inline u32 device_of_bio(struct bio *bio) {
+  if (bpf_core_field_exists(bio->bi_bdev)) return BPF_CORE_READ(bio, bi_bdev, bd_dev);
+  struct bio___before_5_12 *old = (void *)bio;
+  return BPF_CORE_READ(old, bi_disk, major) << 20 |
+         (BPF_CORE_READ(old, bi_disk, first_minor) + BPF_CORE_READ(old, bi_partno));
+}
+
 /* Whether the bio comes from the file's own file system (or device), and not from a device below
  * that passes its pages on, as loop and dm do. File systems over several devices have a number that
  * is no device's: of theirs, all that are not copies. */
 static __always_inline bool is_from_file(struct bio *bio, struct inode *inode) {
   bool device_file = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
   u32 home = device_file ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
-  if (home >> 20) return BPF_CORE_READ(bio, bi_bdev, bd_dev) == home;
+  if (home >> 20) return device_of_bio(bio) == home;
   unsigned long magic = BPF_CORE_READ(inode, i_sb, s_magic);
   if (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC) return false; /* memory to read into */
   return !(bio->bi_flags & 1 << BIO_CLONED);
@@ -63,9 +70,9 @@ static __always_inline struct inode *file_of_bio(struct bio *bio, struct task_st
 static __always_inline void count_bio(struct bio *bio) {
   u32 operation = bio->bi_opf & REQ_OP_MASK;
   if (operation != REQ_OP_READ && operation != REQ_OP_WRITE) return;
-  struct task_struct *task = bpf_get_current_task_btf();
-  struct thread *t = member(task);
-  if (!t && !(task->flags & PF_KTHREAD)) return;
+  struct task_struct *task = current_task();
+  struct thread *t = current_member();
+  if (!t && !(BPF_CORE_READ(task, flags) & PF_KTHREAD)) return;
   struct inode *inode = file_of_bio(bio, task, t);
   if (!inode) return;
   struct file_key key = key_of_inode(inode, t ? t->job : 0);
@@ -87,6 +94,13 @@ int BPF_PROG(on_bio, struct bio *bio) {
   u64 begin = cost_begin(COST_BLOCK);
   count_bio(bio);
   cost_end(COST_BLOCK, begin);
+  return 0;
+}
+
+/* Before 5.11 (e8a676d61c07) it had the queue in front. */
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(on_bio_of_queue, struct request_queue *q, struct bio *bio) {
+  count_bio(bio);
   return 0;
 }
 

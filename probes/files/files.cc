@@ -4,6 +4,7 @@
 
 #include "files.skel.h"
 #include "src/bpf/map.h"
+#include "src/bpf/prototype.h"
 #include "src/bpf/skeleton.h"
 #include "src/model/reason.h"
 #include "src/session/probe.h"
@@ -43,6 +44,11 @@ class FilesProbe : public Probe {
  public:
   Result<> start(SharedMaps& maps) override {
     TRY(skeleton_.open());
+    const auto arguments = tracepoint_arguments("block_bio_queue");
+    if (!arguments) return fail("the kernel has no tracepoint block_bio_queue");
+    const bool of_queue = arguments->size() > 1;
+    bpf_program__set_autoload(skeleton_->progs.on_bio, !of_queue);
+    bpf_program__set_autoload(skeleton_->progs.on_bio_of_queue, of_queue);
     TRY(skeleton_.load(maps));
     files_ = maps.fd("files");
     return skeleton_.attach();

@@ -141,7 +141,7 @@ static __always_inline void mark_socket(struct sock *sk, u32 job) {
 }
 
 static __always_inline void count(struct sock *sk, bool out, u32 bytes) {
-  struct thread *t = member(bpf_get_current_task_btf());
+  struct thread *t = current_member();
   if (!t) return;
   if (out) mark_socket(sk, t->job);
   struct peer_use *use = use_of(sk, t->job);
@@ -177,7 +177,7 @@ int BPF_PROG(on_receive, struct sock *sk, int bytes, int flags) {
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int from, int to) {
   if (to != TCP_SYN_SENT) return 0;
-  struct thread *t = member(bpf_get_current_task_btf());
+  struct thread *t = current_member();
   if (t) mark_socket(sk, t->job);
   return 0;
 }

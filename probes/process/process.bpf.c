@@ -35,7 +35,7 @@ int BPF_PROG(on_exec, struct task_struct *task) {
   t->process = task->group_leader->start_time;
   t->wait.process = t->process;
   t->wait.main_thread = 1;
-  bpf_task_storage_delete(&process_hints, task);
+  forget_hints(task);
 
   u32 zero = 0;
   struct exec_scratch *s = bpf_map_lookup_elem(&exec_scratches, &zero);
@@ -93,7 +93,8 @@ int BPF_PROG(on_exit, struct task_struct *task) {
   // kernel/exit.c, wait_task_zombie(): the group's code, or else the leader's.
   event.status = task->signal->flags & SIGNAL_GROUP_EXIT ? task->signal->group_exit_code
                                                          : task->group_leader->exit_code;
-  struct thread *leader = bpf_task_storage_get(&threads, task->group_leader, NULL, 0);
+  if (!has_task_storage) forget_hints(task);
+  struct thread *leader = leader_of(task);
   if (leader) {
     event.killer_pid = leader->killer_pid;
     event.killer_signal = leader->killer_signal;
@@ -120,7 +121,7 @@ int BPF_PROG(on_signal, int signal, struct kernel_siginfo *info, struct task_str
   if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH ||
       result != DELIVERED)
     return 0;
-  struct thread *t = bpf_task_storage_get(&threads, task->group_leader, NULL, 0);
+  struct thread *t = leader_of(task);
   if (!t) return 0;
   t->killer_signal = signal;
   t->killer_pid = 0;
@@ -129,9 +130,8 @@ int BPF_PROG(on_signal, int signal, struct kernel_siginfo *info, struct task_str
   int code = 0;
   if (info) bpf_probe_read_kernel(&code, sizeof(code), &info->si_code);
   if (code > 0) return 0;  // SI_KERNEL, or a fault of its own
-  struct task_struct *sender = bpf_get_current_task_btf();
-  t->killer_pid = sender->tgid;
-  BPF_CORE_READ_INTO(&t->killer, sender, group_leader, comm);
+  t->killer_pid = bpf_get_current_pid_tgid() >> 32;
+  BPF_CORE_READ_INTO(&t->killer, current_task(), group_leader, comm);
   return 0;
 }
 
@@ -174,7 +174,7 @@ static __always_inline int oom_kill(struct task_struct *task, u32 pid) {
 // 72ba14deb40a ("mm: update mark_victim tracepoints fields"), 6.9: the task; before: its pid.
 SEC("tp_btf/mark_victim")
 int BPF_PROG(on_oom_task, struct task_struct *task) {
-  if (!bpf_task_storage_get(&threads, task, NULL, 0)) return 0;
+  if (!thread_of(task)) return 0;
   return oom_kill(task, task->tgid);
 }
 

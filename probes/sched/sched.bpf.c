@@ -214,6 +214,9 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
   if (!send(t, size)) keep_unsent(t);
   struct globals *g = globals();
   if (g) __sync_fetch_and_add(&g->threads, -1); /* after the record: at 0 all have been sent */
+  if (has_task_storage) return; /* that goes with the task */
+  u32 tid = task->pid;
+  bpf_map_delete_elem(&threads, &tid);
 }
 
 static __always_inline void leave(struct thread *t, struct task_struct *task, bool preempt) {
@@ -235,7 +238,7 @@ static __always_inline void leave(struct thread *t, struct task_struct *task, bo
     t->state = THREAD_QUEUED;
     t->reason = REASON_RUNQUEUE;
     if (!preempt) {
-      struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+      struct pt_regs *regs = user_regs(task);
       t->yielded = REGS_SYSCALL(regs) == __NR_sched_yield;
       t->yields += t->yielded;
     }
@@ -290,9 +293,9 @@ static __always_inline bool in_interrupt(struct task_struct *current) {
 #if defined(__TARGET_ARCH_x86)
   u32 count = 0;
   bpf_probe_read_kernel(&count, sizeof(count),
-                        (void *)current->se.cfs_rq->rq + preempt_count_from_rq);
+                        (void *)BPF_CORE_READ(current, se.cfs_rq, rq) + preempt_count_from_rq);
 #else
-  u32 count = current->thread_info.preempt_count;
+  u32 count = BPF_CORE_READ(current, thread_info.preempt_count);
 #endif
   return count & (HARDIRQ_MASK | NMI_MASK | SOFTIRQ_OFFSET);
 }
@@ -300,11 +303,11 @@ static __always_inline bool in_interrupt(struct task_struct *current) {
 static __always_inline void note_waker(struct task_struct *task) {
   struct thread *t = member(task);
   if (!t || t->state != THREAD_BLOCKED || !ended_by_thread(t->reason)) return;
-  struct task_struct *waker = bpf_get_current_task_btf();
-  if (in_interrupt(waker)) return;
-  t->waker_pid = waker->tgid;
-  t->waker_tid = waker->pid;
-  bpf_probe_read_kernel(t->waker, sizeof(t->waker), waker->comm);
+  if (in_interrupt(current_task())) return;
+  u64 waker = bpf_get_current_pid_tgid();
+  t->waker_pid = waker >> 32;
+  t->waker_tid = waker;
+  bpf_get_current_comm(t->waker, sizeof(t->waker));
 }
 
 // Who ends the waits of main threads: "main waits for KernelThread_0", "for pt_data_worker".
@@ -319,11 +322,10 @@ int BPF_PROG(on_waking, struct task_struct *task) {
 // A few times a second on each CPU: how much of the CPU time is spent in sched_yield.
 SEC("perf_event")
 int on_sample(void *ctx) {
-  struct task_struct *task = bpf_get_current_task_btf();
-  struct thread *t = member(task);
+  struct thread *t = current_member();
   if (!t) return 0;
   t->samples += 1;
-  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+  struct pt_regs *regs = user_regs(current_task());
   if (REGS_SYSCALL(regs) == __NR_sched_yield) t->yield_samples += 1;
   return 0;
 }

@@ -42,7 +42,6 @@ class SchedProbe : public Probe {
  public:
   Result<> start(SharedMaps& maps) override {
     TRY(skeleton_.open());
-    skeleton_->rodata->nr_cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
     find_accelerators(skeleton_->rodata->accelerator_majors);
     const auto preempt_count = preempt_count_from_runqueue();
     skeleton_->rodata->preempt_count_from_rq = preempt_count.value_or(0);

@@ -1,5 +1,7 @@
 #include "src/bpf/kernel.h"
 
+#include <bpf/libbpf.h>
+
 #include <string_view>
 
 #include "src/bpf/kernel_btf.h"
@@ -22,6 +24,17 @@ std::optional<uint32_t> member_offset(const btf* types, uint32_t type, std::stri
 }
 
 }  // namespace
+
+bool has_task_storage() {
+  static const bool kHas = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, nullptr) == 1;
+  return kHas;
+}
+
+bool has_task_pt_regs() {
+  static const bool kHas = libbpf_probe_bpf_helper(BPF_PROG_TYPE_TRACING, BPF_FUNC_task_pt_regs,
+                                                   nullptr) == 1;
+  return kHas;
+}
 
 std::optional<int64_t> preempt_count_from_runqueue() {
   const btf* types = kernel_btf();

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "src/bpf/kernel.h"
+
 namespace jobscope {
 namespace {
 
@@ -15,10 +17,19 @@ constexpr std::array<std::string_view, 9> kShared = {"threads", "process_hints",
                                                      "losses",  "session_globals", "costs",
                                                      "files",   "waits",           "waits_now"};
 
+constexpr uint32_t kTasks = 16384;
+
 bool is_shared(std::string_view name) {
   for (const std::string_view shared : kShared)
     if (name == shared) return true;
   return false;
+}
+
+// Instead of storage on tasks: a hash by thread or process id.
+void make_hash(bpf_map* map) {
+  bpf_map__set_type(map, BPF_MAP_TYPE_HASH);
+  bpf_map__set_map_flags(map, 0);
+  bpf_map__set_max_entries(map, kTasks);
 }
 
 }  // namespace
@@ -29,7 +40,10 @@ Result<> SharedMaps::give(bpf_object* object) const {
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, object) {
     const auto found = maps_.find(bpf_map__name(map));
-    if (found == maps_.end()) continue;
+    if (found == maps_.end()) {
+      if (bpf_map__type(map) == BPF_MAP_TYPE_TASK_STORAGE && !has_task_storage()) make_hash(map);
+      continue;
+    }
     if (const int error = bpf_map__reuse_fd(map, found->second.get()))
       return fail_errno(std::string("sharing the BPF map ") + bpf_map__name(map), -error);
   }

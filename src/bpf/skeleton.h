@@ -7,12 +7,13 @@
 #include <memory>
 
 #include "src/base/result.h"
+#include "src/bpf/kernel.h"
 #include "src/bpf/log.h"
 #include "src/bpf/shared_maps.h"
 
 namespace jobscope {
 
-// One object made by `bpftool gen skeleton`: open, set knobs, load, attach; destroyed at the end.
+// One object made by `bpftool gen skeleton`: open (which sets what the kernel has), set knobs, load, attach; destroyed at the end.
 template <class S>
 class Skeleton {
  public:
@@ -20,6 +21,11 @@ class Skeleton {
     BpfLog log;
     skeleton_.reset(S::open(nullptr));
     if (!skeleton_) return fail_errno("opening a BPF object", errno, log.first());
+    if constexpr (requires { skeleton_->rodata->has_task_storage; }) {  // of bpf/session.bpf.h
+      skeleton_->rodata->nr_cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+      skeleton_->rodata->has_task_storage = has_task_storage();
+      skeleton_->rodata->has_task_pt_regs = has_task_pt_regs();
+    }
     return {};
   }
   // With the maps that it shares with others. On failure the error says why in the kernel's or

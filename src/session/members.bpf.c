@@ -24,6 +24,46 @@ struct {
   __type(value, u32);
 } roots SEC(".maps");
 
+// Without storage on tasks: what a new entry is filled with. Its values are as long as those of
+// `threads`: user space sets their size.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct thread);
+} blank SEC(".maps");
+
+// A zeroed record for a task that has none yet; NULL, and the loss is counted, if there is no room.
+static __always_inline struct thread *new_thread(struct task_struct *task) {
+  struct thread *t = NULL;
+  if (has_task_storage) {
+    t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  } else {
+    u32 zero = 0, tid = task->pid;
+    struct thread *empty = bpf_map_lookup_elem(&blank, &zero);
+    if (empty) bpf_map_update_elem(&threads, &tid, empty, BPF_ANY);
+    t = bpf_map_lookup_elem(&threads, &tid);
+  }
+  if (!t) count_loss(LOST_THREADS);
+  return t;
+}
+
+// The child has its parent's memory, and so the same futexes at the same addresses.
+static __always_inline void inherit_hints(struct task_struct *child) {
+  u32 parent = bpf_get_current_pid_tgid() >> 32;
+  struct hints *from = has_task_storage ? hints_of(bpf_get_current_task_btf())
+                                        : bpf_map_lookup_elem(&process_hints, &parent);
+  if (!from) return;
+  struct hints copy = *from;
+  if (has_task_storage) {
+    if (!bpf_task_storage_get(&process_hints, child, &copy, BPF_LOCAL_STORAGE_GET_F_CREATE))
+      count_loss(LOST_THREADS);
+    return;
+  }
+  u32 pid = child->pid;
+  bpf_map_update_elem(&process_hints, &pid, &copy, BPF_ANY);
+}
+
 static __always_inline void init_thread(struct thread *t, struct task_struct *task, u32 job) {
   struct globals *g = globals();
   if (g) __sync_fetch_and_add(&g->threads, 1);
@@ -44,43 +84,39 @@ static __always_inline void init_thread(struct thread *t, struct task_struct *ta
  * only here. In the context of the parent, before the child is first woken. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(on_fork, struct task_struct *child) {
-  struct task_struct *parent = bpf_get_current_task_btf();
   if (child->flags & PF_KTHREAD) return 0;
-  struct thread *p = member(parent);
+  struct thread *p = current_member();
   if (!p) return 0;
-  struct thread *t = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!t) {
-    count_loss(LOST_THREADS);
-    return 0;
-  }
+  struct thread *t = new_thread(child);
+  if (!t) return 0;
   init_thread(t, child, p->job);
   bool process = child->pid == child->tgid;
   t->ppid = process ? p->pid : p->ppid;
   t->has_quota = p->has_quota;
   t->reason = REASON_OTHER;
   t->state = THREAD_QUEUED;
-  if (!process) return 0;
-  // The child has its parent's memory, and so the same futexes at the same addresses.
-  struct hints *from = bpf_task_storage_get(&process_hints, parent->group_leader, NULL, 0);
-  if (!from) return 0;
-  struct hints copy = *from;
-  struct hints *to =
-      bpf_task_storage_get(&process_hints, child, &copy, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!to) count_loss(LOST_THREADS);
+  if (process) inherit_hints(child);
   return 0;
+}
+
+// A thread that is not the first one of its process, and execs, takes the first one's id.
+static __always_inline void move_thread(u32 from, u32 to) {
+  if (from == to) return;
+  struct thread *t = bpf_map_lookup_elem(&threads, &from);
+  if (!t) return;
+  bpf_map_update_elem(&threads, &to, t, BPF_ANY);
+  bpf_map_delete_elem(&threads, &from);
 }
 
 // The root of a job that we start: a member from the moment it becomes the job's command.
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task) {
+int BPF_PROG(on_exec, struct task_struct *task, int old_pid) {
+  if (!has_task_storage) move_thread(old_pid, task->pid);
   u32 pid = task->tgid;
   u32 *job = bpf_map_lookup_elem(&roots, &pid);
-  if (!job || bpf_task_storage_get(&threads, task, NULL, 0)) return 0;
-  struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!t) {
-    count_loss(LOST_THREADS);
-    return 0;
-  }
+  if (!job || thread_of(task)) return 0;
+  struct thread *t = new_thread(task);
+  if (!t) return 0;
   init_thread(t, task, *job);
   t->ppid = task->real_parent->tgid;
   t->state = THREAD_ON_CPU;
@@ -99,16 +135,13 @@ static __always_inline struct thread *adopt(struct task_struct *task) {
   u32 *job = bpf_map_lookup_elem(&adoptions, &pid);
   struct thread *leader = NULL;
   if (!job) {  // made for a member while its fellows were being adopted
-    leader = bpf_task_storage_get(&threads, task->group_leader, NULL, 0);
+    leader = leader_of(task);
     if (!leader) return NULL;
   }
   /* One that is being made is for on_fork(), one that has ended is for nobody. */
   if (task_state(task) & (TASK_NEW | TASK_DEAD)) return NULL;
-  struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!t) {
-    count_loss(LOST_THREADS);
-    return NULL;
-  }
+  struct thread *t = new_thread(task);
+  if (!t) return NULL;
   init_thread(t, task, job ? *job : leader->job);
   struct globals *g = globals();
   u64 now = bpf_ktime_get_ns() - (g ? g->clock_offset : 0);
@@ -153,7 +186,7 @@ SEC("iter/task")
 int walk(struct bpf_iter__task *ctx) {
   struct task_struct *task = ctx->task;
   if (!task || task->flags & PF_KTHREAD) return 0;
-  struct thread *t = bpf_task_storage_get(&threads, task, NULL, 0);
+  struct thread *t = thread_of(task);
   if (!t) t = adopt(task);
   if (!t || t->state == THREAD_ENDED || !t->start) return 0;
 

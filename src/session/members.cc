@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "members.skel.h"
+#include "src/bpf/kernel.h"
 #include "src/bpf/map.h"
 #include "src/bpf/skeleton.h"
 
@@ -22,10 +23,17 @@ struct FreeBtf {
   void operator()(btf* b) const { btf__free(b); }
 };
 
-// The task storage `threads`. Its values end in one counter per CPU, so their size is known only
-// here; task storage must be described in BTF, so we describe it as an array of bytes.
+constexpr uint32_t kThreads = 16384;  // room for, without storage on tasks
+
+// The map `threads`. Its values end in one counter per CPU, so their size is known only here; task
+// storage must be described in BTF, so we describe it as an array of bytes.
 Result<Fd> create_threads(uint32_t cpus) {
   const auto size = static_cast<uint32_t>(thread_record_size(cpus));
+  if (!has_task_storage()) {
+    Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "threads", sizeof(uint32_t), size, kThreads, nullptr));
+    if (!map) return fail_errno("creating the map of threads");
+    return map;
+  }
   const std::unique_ptr<btf, FreeBtf> types(btf__new_empty());
   if (!types) return fail_errno("describing the map of threads");
   const int key = btf__add_int(types.get(), "int", 4, BTF_INT_SIGNED);
@@ -39,6 +47,13 @@ Result<Fd> create_threads(uint32_t cpus) {
               .btf_value_type_id = static_cast<uint32_t>(value), .map_flags = BPF_F_NO_PREALLOC);
   Fd map(bpf_map_create(BPF_MAP_TYPE_TASK_STORAGE, "threads", sizeof(int), size, 0, &options));
   if (!map) return fail_errno("creating the map of threads");
+  return map;
+}
+
+Result<Fd> create_blank(uint32_t cpus) {
+  Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "blank", sizeof(uint32_t),
+                        static_cast<uint32_t>(thread_record_size(cpus)), 1, nullptr));
+  if (!map) return fail_errno("creating the map of a blank thread");
   return map;
 }
 
@@ -58,10 +73,10 @@ Members::~Members() = default;
 
 Result<std::unique_ptr<Members>> Members::open(SharedMaps& maps, uint32_t cpus) {
   maps.own("threads", TRY(create_threads(cpus)));
+  maps.own("blank", TRY(create_blank(cpus)));
   auto impl = std::make_unique<Impl>();
   auto& skeleton = impl->skeleton;
   TRY(skeleton.open());
-  skeleton->rodata->nr_cpus = cpus;
   TRY(skeleton.load(maps));
   impl->cpus = cpus;
   impl->globals = maps.fd("session_globals");

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "src/base/fd.h"
+#include "src/bpf/kernel.h"
 
 namespace jobscope {
 namespace {
@@ -171,7 +172,8 @@ void ProcessNames::look_at(ProcessId id, Process& process, int hints_map) {
   if (mappings.empty()) return;
   process.memory = regions_of(mappings);
   const hints h = find_hints(id.pid, mappings);
-  const int key = pidfd.get();
+  // The key of storage on tasks is a descriptor of the process, else it is its id.
+  const int key = has_task_storage() ? pidfd.get() : static_cast<int>(id.pid);
   if ((h.gil_end || h.omp_end[0]) && hints_map >= 0)
     bpf_map_update_elem(hints_map, &key, &h, BPF_ANY);
 }
