@@ -155,7 +155,10 @@ static __always_inline struct file_use *meet_inode(struct inode *inode,
   if (!alias) return use;
   struct name_scratch *s = begin_name(key);
   if (!s) return use;
-  struct dentry *dentry = (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias);
+  struct dentry *dentry =
+      (void *)alias - (bpf_core_field_exists(((struct dentry *)0)->d_u.d_alias)
+                           ? bpf_core_field_offset(struct dentry, d_u.d_alias)
+                           : bpf_core_field_offset(struct dentry___since_7_0, d_alias));
   s->record.in_file_system = 1;
   walk_up(s, dentry, NULL, NULL, NULL);
   send_name(s);

@@ -220,6 +220,11 @@ struct dentry {
   } d_u;
 };
 
+/* In 7.x the union has no name. */
+struct dentry___since_7_0 {
+  struct hlist_node d_alias;
+};
+
 struct vfsmount {
   struct dentry *mnt_root;
 };
@@ -353,6 +358,12 @@ struct address_space {
 struct page {
   unsigned long compound_head;   /* bit 0: a tail page; the rest: its head */
   struct address_space *mapping; /* low bits: what kind it is, see page_inode() */
+};
+
+/* Since 7.0 the same place is called so, and may hold a mask that makes a tail's address its
+ * head's. */
+struct page___since_7_0 {
+  unsigned long compound_info;
 };
 
 struct bio_vec {

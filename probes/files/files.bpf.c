@@ -16,13 +16,23 @@
 
 #define PAGE_MAPPING_FLAGS 3 /* anonymous, movable, KSM: not a file; linux/page-flags.h */
 
+#define LEAST_MASK 0xffffffff00000000ull /* above the addresses of all struct pages */
+
+/* The first page of the folio that a page is in. */
+static __always_inline struct page *head_of(struct page *page) {
+  struct page___since_7_0 *newer = (void *)page;
+  u64 info = bpf_core_field_exists(page->compound_head) ? BPF_CORE_READ(page, compound_head)
+                                                        : BPF_CORE_READ(newer, compound_info);
+  if (!(info & 1)) return page;
+  return (struct page *)(info >= LEAST_MASK ? (u64)page & info : info - 1);
+}
+
 /* The file whose page cache the first page of a bio belongs to; NULL for direct I/O. */
 static __always_inline struct inode *page_inode(struct bio *bio) {
-  struct bio_vec *first =
-      (void *)bio->bi_io_vec + (u64)bio->bi_iter.bi_idx * bpf_core_type_size(struct bio_vec);
+  struct bio_vec *first = (void *)BPF_CORE_READ(bio, bi_io_vec) +
+                          (u64)bio->bi_iter.bi_idx * bpf_core_type_size(struct bio_vec);
   struct page *page = BPF_CORE_READ(first, bv_page);
-  u64 head = BPF_CORE_READ(page, compound_head);
-  if (head & 1) page = (struct page *)(head - 1);
+  page = head_of(page);
   u64 mapping = (u64)BPF_CORE_READ(page, mapping);
   if (!mapping || mapping & PAGE_MAPPING_FLAGS) return NULL;
   return BPF_CORE_READ((struct address_space *)mapping, host);
