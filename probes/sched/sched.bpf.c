@@ -214,7 +214,7 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
   if (!send(t, size)) keep_unsent(t);
   struct globals *g = globals();
   if (g) __sync_fetch_and_add(&g->threads, -1); /* after the record: at 0 all have been sent */
-  if (has_task_storage) return; /* that goes with the task */
+  if (has_task_storage) return;                 /* that goes with the task */
   u32 tid = task->pid;
   bpf_map_delete_elem(&threads, &tid);
 }

@@ -31,8 +31,8 @@ bool has_task_storage() {
 }
 
 bool has_task_pt_regs() {
-  static const bool kHas = libbpf_probe_bpf_helper(BPF_PROG_TYPE_TRACING, BPF_FUNC_task_pt_regs,
-                                                   nullptr) == 1;
+  static const bool kHas =
+      libbpf_probe_bpf_helper(BPF_PROG_TYPE_TRACING, BPF_FUNC_task_pt_regs, nullptr) == 1;
   return kHas;
 }
 

@@ -6,8 +6,8 @@
 
 namespace jobscope {
 
-// Whether BPF programs can keep values on tasks (5.11); and whether they are told a task's registers
-// (5.15). Asked of the kernel once.
+// Whether BPF programs can keep values on tasks (5.11); and whether they are told a task's
+// registers (5.15). Asked of the kernel once.
 bool has_task_storage();
 bool has_task_pt_regs();
 

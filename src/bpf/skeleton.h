@@ -13,7 +13,8 @@
 
 namespace jobscope {
 
-// One object made by `bpftool gen skeleton`: open (which sets what the kernel has), set knobs, load, attach; destroyed at the end.
+// One object made by `bpftool gen skeleton`: open (which sets what the kernel has), set knobs,
+// load, attach; destroyed at the end.
 template <class S>
 class Skeleton {
  public:
