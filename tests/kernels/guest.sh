@@ -2,6 +2,7 @@
 # Runs in the guest, as root: what works on this kernel, then all workloads as one job. /mnt is the
 # folder shared with the host; what is said there is judged there (test_kernels.py).
 set -u
+export LC_ALL=C.UTF-8
 cd /mnt || exit 1
 bin=/mnt/bin
 

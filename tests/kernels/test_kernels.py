@@ -63,11 +63,11 @@ def test_recording_gives_the_same_report(home):
     assert home.text("again.txt") == home.text("report.txt")
 
 
-def assert_waited(home, own, reason):
+def assert_waited(home, own, reason, outside=5 * MS):
     thread = home.report.thread(own["tid"])
     blocked = own["blocked_ns"] - min(part(thread, "stolen"), own["on_cpu_ns"])
     assert part(thread, reason) >= 0.9 * blocked, (own, thread)
-    assert part(thread, reason) <= 1.02 * own["wait_ns"] + 5 * MS, (own, thread)
+    assert part(thread, reason) <= 1.02 * own["wait_ns"] + outside, (own, thread)
 
 
 @pytest.mark.parametrize("workload", ONE_WAIT)
@@ -83,8 +83,9 @@ def test_wait_is_under_the_reason_that_the_workload_says(home, workload):
 
 
 def test_gil(home):
-    for own in home.lines("gil_fight.py" if any(o["workload"] == "gil_fight.py" for o in home.own) else "gil_fight")[-1]["threads"]:
-        assert_waited(home, own, "gil")
+    """To open a file is to give up the lock: up to 15 ms each time until it is had again."""
+    for own in home.lines("gil_fight")[0]["threads"]:
+        assert_waited(home, own, "gil", outside=150 * MS)
 
 
 def test_schedstat(home):
