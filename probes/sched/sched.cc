@@ -46,7 +46,6 @@ class SchedProbe : public Probe {
     const auto preempt_count = preempt_count_from_runqueue();
     skeleton_->rodata->preempt_count_from_rq = preempt_count.value_or(0);
     TRY(skeleton_.load(maps));
-    globals_ = maps.fd("session_globals");
     wakers_ = WakerTable(
         InnerMap(bpf_map__fd(skeleton_->maps.wakers_now), bpf_map__fd(skeleton_->maps.wakers)));
     links_.push_back(TRY(attach(skeleton_->progs.on_switch)));
@@ -59,11 +58,7 @@ class SchedProbe : public Probe {
 
   std::string degraded() const override { return degraded_; }
 
-  void on_drain() override {
-    const uint32_t zero = 0;
-    globals g{};
-    if (bpf_map_lookup_elem(globals_, &zero, &g) == 0) wakers_.make_room(g.waker_entries);
-  }
+  void on_drain(const globals& g) override { wakers_.make_room(g.waker_entries); }
 
   void begin_look() override { threads_.begin_look(); }
 
@@ -176,7 +171,6 @@ class SchedProbe : public Probe {
   std::vector<Link> links_;
   ThreadTable threads_;
   WakerTable wakers_;
-  int globals_ = -1;
   std::string degraded_;
 };
 

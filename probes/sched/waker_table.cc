@@ -38,10 +38,8 @@ void WakerTable::add(const waker_key& key, const waker_use& use) {
 }
 
 void WakerTable::make_room(uint64_t entries) {
-  if (entries - taken_at_ < kTakeOut) return;
-  const Result<> taken = map_.take<waker_key, waker_use>(
-      [this](const waker_key& key, const waker_use& use) { add(key, use); });
-  if (taken) taken_at_ = entries;
+  map_.make_room<waker_key, waker_use>(
+      entries, kTakeOut, [this](const waker_key& key, const waker_use& use) { add(key, use); });
 }
 
 std::vector<WakerUse> WakerTable::rows() const {

@@ -33,8 +33,7 @@ class WakerTable {
   static void add(Uses& uses, const waker_key& key, const waker_use& use);
 
   InnerMap map_;
-  Uses kept_;              // taken out of the map
-  uint64_t taken_at_ = 0;  // `entries` when the map was last emptied
+  Uses kept_;  // taken out of the map
 };
 
 }  // namespace jobscope

@@ -77,16 +77,11 @@ std::string command(const PrivilegeFacts& facts) {
 
 }  // namespace
 
-std::vector<Capability> watch_capabilities() {
+std::vector<Capability> kept_capabilities(uid_t who) {
   std::vector<Capability> list;
   list.reserve(kWatchCapabilities.size());
   for (const NeededCapability& need : kWatchCapabilities) list.push_back(need.value);
-  return list;
-}
-
-std::vector<Capability> root_capabilities() {
-  std::vector<Capability> list = watch_capabilities();
-  list.insert(list.end(), {CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER});
+  if (who == 0) list.insert(list.end(), {CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER});
   return list;
 }
 

@@ -41,11 +41,10 @@ inline constexpr std::array kWatchCapabilities = {
     NeededCapability{CAP_DAC_READ_SEARCH, false,
                      "find tracepoints in tracefs, and read libraries and names of other users"},
 };
-// The values of kWatchCapabilities.
-std::vector<Capability> watch_capabilities();
-// And those that root keeps when it watches a job of its own: to pass signals on to a job that
-// changed its user, and to finish files in directories of others.
-std::vector<Capability> root_capabilities();
+// What is kept while a job is watched: the values of kWatchCapabilities; by root also those that it
+// needs to pass signals on to a job that changed its user, and to finish files in directories of
+// others.
+std::vector<Capability> kept_capabilities(uid_t who);
 
 // "CAP_BPF"; "CAP_63" for one that this library does not know.
 std::string capability_name(Capability capability);

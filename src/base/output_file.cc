@@ -199,22 +199,27 @@ Result<> OutputFile::open_beside(const std::string& target, const struct stat* l
   return {};
 }
 
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(n));
+    } else if (errno == EAGAIN) {
+      // A standard stream that someone who shares it made non-blocking.
+      pollfd ready{fd, POLLOUT, 0};
+      ::poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
 Result<> OutputFile::write(std::string_view bytes) {
   if (failed_ != 0) return error(failed_);
   if (truncate_ && ::ftruncate(fd_.get(), 0) != 0) return error(failed_ = errno);
   truncate_ = false;
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
-    if (n >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(n));
-    } else if (errno == EAGAIN) {
-      // Standard output that someone made non-blocking.
-      pollfd ready{fd_.get(), POLLOUT, 0};
-      ::poll(&ready, 1, -1);
-    } else if (errno != EINTR) {
-      return error(failed_ = errno);
-    }
-  }
+  if ((failed_ = write_all(fd_.get(), bytes)) != 0) return error(failed_);
   return {};
 }
 

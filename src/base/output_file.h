@@ -43,6 +43,10 @@ class ActingAs {
 // (standard output), /dev/stdout, /dev/fd/N, devices, FIFOs, files with several names or of another
 // owner, files that are mount points, and files in a directory that is not writable. Errors read
 // "cannot write PATH: why".
+// Writes all of it, waiting where a descriptor that does not block would take no more. 0, or the
+// errno of what went wrong.
+int write_all(int fd, std::string_view bytes);
+
 class OutputFile {
  public:
   // Opens it, so that a wrong path is known before there is anything to write. A FIFO that nobody

@@ -25,15 +25,17 @@ class InnerMap {
   // Bytes of kernel memory behind the spare one.
   uint64_t spare_bytes() const { return second_ ? map_bytes(second_.get()) : 0; }
 
-  // Calls f(key, value) for each entry and leaves an empty hash behind. Blocks for a grace period
-  // of RCU, some ten ms. On failure nothing was taken.
+  // When `limit` entries have come since the last time: calls f(key, value) for each and leaves an
+  // empty hash behind. `entries`: put into it so far, in all. Blocks for a grace period of RCU
+  // then, some ten ms. If that fails all stays as it is, and the next call tries again.
   template <class Key, class Value, class F>
-  Result<> take(F f) {
+  void make_room(uint64_t entries, uint64_t limit, F f) {
+    if (entries - emptied_at_ < limit) return;
     const int old = current_;
-    TRY(exchange());
+    if (!exchange()) return;
+    emptied_at_ = entries;
     for_each<Key, Value>(old, f);
     clear<Key>(old);
-    return {};
   }
 
  private:
@@ -43,6 +45,7 @@ class InnerMap {
   Result<> exchange();
 
   int array_ = -1, current_ = -1, spare_ = -1;
+  uint64_t emptied_at_ = 0;  // `entries` then
   Fd second_;
 };
 

@@ -33,6 +33,15 @@ void clear(int map) {
   }
 }
 
+// The first entry of an array; zeros on failure.
+template <class Value>
+Value first(int map) {
+  const uint32_t zero = 0;
+  Value value{};
+  if (bpf_map_lookup_elem(map, &zero, &value) != 0) value = {};
+  return value;
+}
+
 // The values of one entry of a per-CPU array, one for each possible CPU; empty on failure.
 template <class Value>
 std::vector<Value> per_cpu(int map, uint32_t index, uint32_t cpus) {

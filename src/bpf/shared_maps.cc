@@ -17,8 +17,6 @@ constexpr std::array<std::string_view, 9> kShared = {"threads", "process_hints",
                                                      "losses",  "session_globals", "costs",
                                                      "files",   "waits",           "waits_now"};
 
-constexpr uint32_t kTasks = 16384;
-
 bool is_shared(std::string_view name) {
   for (const std::string_view shared : kShared)
     if (name == shared) return true;
@@ -29,7 +27,7 @@ bool is_shared(std::string_view name) {
 void make_hash(bpf_map* map) {
   bpf_map__set_type(map, BPF_MAP_TYPE_HASH);
   bpf_map__set_map_flags(map, 0);
-  bpf_map__set_max_entries(map, kTasks);
+  bpf_map__set_max_entries(map, kMostTasks);
 }
 
 }  // namespace

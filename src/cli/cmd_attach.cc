@@ -57,7 +57,7 @@ Result<int> attach_to(const AttachOptions& options, const Invocation& invocation
   std::ranges::sort(known);
   for (int tries = 0; tries < kTries && adopt_new(*session, target, known); ++tries) {
   }
-  TRY(become(caller.id, caller.id.uid == 0 ? root_capabilities() : watch_capabilities()));
+  TRY(become(caller.id, kept_capabilities(caller.id.uid)));
   watch.begin(std::move(job), pids.front());
 
   bool quit = false;

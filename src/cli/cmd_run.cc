@@ -83,7 +83,7 @@ Result<int> run(const RunOptions& options, const Invocation& invocation) {
   job.name = options.watch.name.empty() ? job_name(options.argv) : options.watch.name;
   job.root_pid = static_cast<uint32_t>(launch.pid());
   TRY(session->adopt_at_exec(job.root_pid));
-  TRY(become(caller.id, caller.id.uid == 0 ? root_capabilities() : watch_capabilities()));
+  TRY(become(caller.id, kept_capabilities(caller.id.uid)));
   watch.begin(std::move(job), static_cast<uint32_t>(launch.pid()));
   if (const Result<> released = launch.release(); !released) {
     print_error(released.error());

@@ -1,28 +1,14 @@
 #include "src/cli/command.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
-
+#include "src/base/output_file.h"
 #include "src/output/terminal.h"
 
 namespace jobscope {
 
-void to_stderr(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-    if (n > 0) {
-      text.remove_prefix(static_cast<size_t>(n));
-    } else if (n < 0 && errno == EAGAIN) {  // the job made it so, and shares it with us
-      pollfd writable{STDERR_FILENO, POLLOUT, 0};
-      ::poll(&writable, 1, -1);
-    } else if (n == 0 || errno != EINTR) {
-      return;
-    }
-  }
-}
+void to_stderr(std::string_view text) { (void)write_all(STDERR_FILENO, text); }
 
 bool stderr_takes_text() {
   pollfd writable{STDERR_FILENO, POLLOUT, 0};

@@ -106,6 +106,20 @@ void reap_orphans(pid_t job) {
   }
 }
 
+bool is_of_terminal(int signal) {
+  switch (signal) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGWINCH:
+    case SIGHUP:
+    case SIGCONT: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 SignalState SignalState::now() {
@@ -141,20 +155,6 @@ void end_as(const ExitStatus& status) {
     ::kill(::getpid(), SIGINT);  // as process 1 it does nothing
   }
   ::_exit(exit_code_of(status));
-}
-
-static bool is_of_terminal(int signal) {
-  switch (signal) {
-    case SIGINT:
-    case SIGQUIT:
-    case SIGTSTP:
-    case SIGTTIN:
-    case SIGTTOU:
-    case SIGWINCH:
-    case SIGHUP:
-    case SIGCONT: return true;
-    default: return false;
-  }
 }
 
 void JobSignals::let_go() {

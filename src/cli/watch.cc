@@ -56,6 +56,27 @@ const ThreadUse* main_thread(const Snapshot& snapshot) {
   return nullptr;
 }
 
+// Two outputs in one file would leave one of them.
+Result<> check_distinct(const WatchOptions& options) {
+  std::map<std::filesystem::path, std::string> taken;
+  for (const auto& [option, file] :
+       {std::pair{"--report", options.report}, std::pair{"--json", options.json},
+        std::pair{"--output", options.recording}}) {
+    if (!file) continue;
+    if (file->empty()) return fail(fmt::format("{} needs the name of a file", option));
+    std::error_code error;
+    const auto path = std::filesystem::weakly_canonical(*file, error);
+    if (error || *file == "-" || std::filesystem::is_other(path, error)) continue;  // a device
+    const auto [other, is_new] = taken.emplace(path, option);
+    if (!is_new)
+      return fail(fmt::format("{} and {} name the same file, {}", other->second, option, *file),
+                  "give each a file of its own");
+  }
+  if (options.recording == "-")
+    return fail("a recording cannot be written to standard output", "name a file");
+  return {};
+}
+
 }  // namespace
 
 void declare(CLI::App& app, WatchOptions& options) {
@@ -83,31 +104,6 @@ Result<WatchTimes> times_of(const WatchOptions& options) {
     return fail("an interval of " + options.interval + " is too short", "give 10ms or more");
   return times;
 }
-
-namespace {
-
-// Two outputs in one file would leave one of them.
-Result<> check_distinct(const WatchOptions& options) {
-  std::map<std::filesystem::path, std::string> taken;
-  for (const auto& [option, file] :
-       {std::pair{"--report", options.report}, std::pair{"--json", options.json},
-        std::pair{"--output", options.recording}}) {
-    if (!file) continue;
-    if (file->empty()) return fail(fmt::format("{} needs the name of a file", option));
-    std::error_code error;
-    const auto path = std::filesystem::weakly_canonical(*file, error);
-    if (error || *file == "-" || std::filesystem::is_other(path, error)) continue;  // a device
-    const auto [other, is_new] = taken.emplace(path, option);
-    if (!is_new)
-      return fail(fmt::format("{} and {} name the same file, {}", other->second, option, *file),
-                  "give each a file of its own");
-  }
-  if (options.recording == "-")
-    return fail("a recording cannot be written to standard output", "name a file");
-  return {};
-}
-
-}  // namespace
 
 Result<Results> Results::open(const WatchOptions& options, const Identity& owner) {
   TRY(check_distinct(options));

@@ -23,14 +23,13 @@ struct FreeBtf {
   void operator()(btf* b) const { btf__free(b); }
 };
 
-constexpr uint32_t kThreads = 16384;  // room for, without storage on tasks
-
 // The map `threads`. Its values end in one counter per CPU, so their size is known only here; task
 // storage must be described in BTF, so we describe it as an array of bytes.
 Result<Fd> create_threads(uint32_t cpus) {
   const auto size = static_cast<uint32_t>(thread_record_size(cpus));
   if (!has_task_storage()) {
-    Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "threads", sizeof(uint32_t), size, kThreads, nullptr));
+    Fd map(
+        bpf_map_create(BPF_MAP_TYPE_HASH, "threads", sizeof(uint32_t), size, kMostTasks, nullptr));
     if (!map) return fail_errno("creating the map of threads");
     return map;
   }
@@ -151,12 +150,7 @@ Result<Members::Walk> Members::walk(const std::function<void(const ThreadRecord&
 
 const bpf_object* Members::object() const { return impl_->skeleton->obj; }
 
-uint64_t Members::clock_offset() const {
-  const uint32_t zero = 0;
-  globals g{};
-  bpf_map_lookup_elem(impl_->globals, &zero, &g);
-  return g.clock_offset;
-}
+uint64_t Members::clock_offset() const { return first<globals>(impl_->globals).clock_offset; }
 
 ThreadRecord thread_record(const void* bytes, uint32_t cpus, bool ended) {
   const auto* head = static_cast<const thread*>(bytes);

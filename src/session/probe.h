@@ -41,7 +41,7 @@ class Probe {
   // One record of the ring, in the order of events.
   virtual void on_event(const event&) {}
   // Some times a second: the moment to empty a map before it fills.
-  virtual void on_drain() {}
+  virtual void on_drain(const globals&) {}
   // A look begins: what was told of living threads is void.
   virtual void begin_look() {}
   // Every look first tells all living threads, then those that ended since.

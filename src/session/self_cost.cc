@@ -12,9 +12,7 @@
 namespace jobscope {
 
 std::optional<uint64_t> bpf_run_time(const SharedMaps& maps, uint32_t cpus) {
-  globals g{};
-  const uint32_t zero = 0;
-  bpf_map_lookup_elem(maps.fd("session_globals"), &zero, &g);
+  const auto g = first<globals>(maps.fd("session_globals"));
   double sum = 0;
   bool any = false;
   for (uint32_t which = 0; which < COSTS; ++which) {

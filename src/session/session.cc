@@ -179,8 +179,9 @@ void Session::drain() {
   const uint64_t now = monotonic_now();
   const uint64_t due = impl_->knowledge.processes.due();
   if (due && due <= now) impl_->knowledge.processes.look(now, impl_->maps.fd("process_hints"));
-  impl_->waits.make_room(impl_->waits_map, impl_->read_globals().wait_entries);
-  for (auto& [info, probe] : impl_->probes) probe->on_drain();
+  const globals g = impl_->read_globals();
+  impl_->waits.make_room(impl_->waits_map, g.wait_entries);
+  for (auto& [info, probe] : impl_->probes) probe->on_drain(g);
 }
 
 SnapshotPtr Session::look(const JobRun& job) {
@@ -204,12 +205,7 @@ SnapshotPtr Session::look(const JobRun& job) {
   return snapshot;
 }
 
-globals Session::Impl::read_globals() const {
-  const uint32_t zero = 0;
-  globals g{};
-  bpf_map_lookup_elem(maps.fd("session_globals"), &zero, &g);
-  return g;
-}
+globals Session::Impl::read_globals() const { return first<globals>(maps.fd("session_globals")); }
 
 int64_t Session::unfinished() const { return impl_->read_globals().threads; }
 

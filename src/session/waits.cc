@@ -35,10 +35,8 @@ bool WaitKeyLess::operator()(const wait_key& a, const wait_key& b) const {
 void WaitTable::begin_look() { living_.clear(); }
 
 void WaitTable::make_room(InnerMap& map, uint64_t entries) {
-  if (entries - taken_at_ < kTakeOut) return;
-  const Result<> taken = map.take<wait_key, wait_use>(
-      [this](const wait_key& key, const wait_use& use) { keep(key, use); });
-  if (taken) taken_at_ = entries;
+  map.make_room<wait_key, wait_use>(
+      entries, kTakeOut, [this](const wait_key& key, const wait_use& use) { keep(key, use); });
 }
 
 void WaitTable::look(const InnerMap& map) {

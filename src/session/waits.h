@@ -42,7 +42,6 @@ class WaitTable {
     auto operator<=>(const ThreadId&) const = default;
   };
   std::map<ThreadId, WaitMap> living_;  // as of the last look
-  uint64_t taken_at_ = 0;               // `entries` when the map was last emptied
 };
 
 }  // namespace jobscope
