@@ -38,6 +38,9 @@ workloads:
 runtime: all-targets workloads ## the tests on the running kernel; as root
 	@JOBSCOPE=$(abspath $(BUILD))/jobscope $(PYTHON) -m pytest tests/runtime -q
 
+kernels: deps all-targets workloads ## the same under other kernels, emulated; KERNELS="6.1 7 arm64": only these
+	@tests/kernels/run.py $(BUILD) $(KERNELS)
+
 bench: deps all-targets workloads ## what jobscope costs a job, beside other tools
 	@tests/bench/bench.sh $(BUILD)
 
@@ -56,4 +59,4 @@ install: build ## PREFIX=/usr/local
 clean: ## remove what was built
 	@rm -rf $(BUILD) build-asan
 
-.PHONY: help deps build all-targets demo test unit workloads runtime bench lint format asan install clean
+.PHONY: help deps build all-targets demo test unit workloads runtime kernels bench lint format asan install clean

@@ -136,6 +136,7 @@ struct task_struct {
   struct css_set *cgroups;
   u64 utime, stime;
   u64 start_time;
+  u64 self_exec_id; /* counts execs; inherited */
   unsigned long nvcsw, nivcsw;
   unsigned long min_flt, maj_flt;
   char comm[16];
@@ -188,6 +189,7 @@ struct pt_regs {
 #define REGS_ARG1(r) REG(r, orig_x0)
 #define REGS_ARG2(r) REG(r, user_regs.regs[1])
 #define REGS_IP(r) REG(r, user_regs.pc)
+#define REGS_LINK(r) REG(r, user_regs.regs[30])
 #endif
 
 /* ---- files ---- */

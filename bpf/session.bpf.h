@@ -20,6 +20,7 @@
  * tell the type of the current task either, so its fields are read by helper. */
 const volatile __u8 has_task_storage = 1;
 const volatile __u8 has_task_pt_regs = 1; /* dd6e10fbd9fb, 5.15 */
+const volatile __u8 has_sched_info = 1;   /* CONFIG_SCHED_INFO */
 
 struct {
   __uint(type, BPF_MAP_TYPE_TASK_STORAGE);

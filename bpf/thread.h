@@ -82,7 +82,7 @@ struct thread {
   __u64 since;        /* of the state it is in */
   __u64 parts[REASON_COUNT];
   __u64 ran;           /* of se.sum_exec_runtime, so much is in parts */
-  __u64 delay;         /* sched_info.run_delay when it left its CPU */
+  __u64 delay;         /* sched_info.run_delay when it left its CPU; without: bpf/runnable.bpf.h */
   __u64 throttled;     /* throttled time of its task groups then */
   __u64 quota_checked; /* when has_quota was found out */
   __u8 state;
@@ -91,7 +91,8 @@ struct thread {
   __u8 attached;     /* was running when the watch began */
   __u8 oldest_named; /* index of the one to give up next */
   __u8 yielded;      /* left its CPU by sched_yield */
-  __u8 pad1[2];
+  __u8 end_told;     /* on leaders: EVENT_PROCESS_END was sent */
+  __u8 pad1;
   __u32 cpu;
   __u32 node;
   __u32 job;
@@ -107,6 +108,7 @@ struct thread {
   __u32 killer_pid; /* on leaders: who sent the last signal that may end it, 0: the kernel */
   __u32 killer_signal;
   char killer[16];
+  __u64 exec_id;      /* task_struct.self_exec_id of the last exec that was told */
   __u64 yield_queued; /* of REASON_RUNQUEUE: after a sched_yield, so of its own will */
   __u64 migrations, node_moves, yields, samples, yield_samples;
   __u32 pad;
@@ -152,7 +154,7 @@ struct process_event {
 struct oom_event {
   struct event event;
   __u32 pid;
-  char name[16];
+  char name[16]; /* "": the kernel did not tell (before 6.9), and the process may be no member */
   __u32 pad;
   __u64 cgroup; /* id of the memory cgroup whose limit was hit, 0: none, the machine's */
   __u64 limit;  /* bytes */

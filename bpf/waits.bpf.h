@@ -298,6 +298,11 @@ static __always_inline u8 wait_on_io(struct thread *t, u8 reason) {
   return reason;
 }
 
+static __always_inline bool is_openmp(const struct hints *h, u64 code) {
+  return (code >= h->omp_start[0] && code < h->omp_end[0]) ||
+         (code >= h->omp_start[1] && code < h->omp_end[1]);
+}
+
 static __always_inline u8 wait_on_futex(struct thread *t, struct task_struct *task,
                                         struct pt_regs *regs) {
   u64 address = REGS_ARG1(regs);
@@ -305,9 +310,10 @@ static __always_inline u8 wait_on_futex(struct thread *t, struct task_struct *ta
   struct hints *h = hints_of(task);
   if (!h) return REASON_FUTEX;
   if (address >= h->gil_start && address < h->gil_end) return REASON_GIL;
-  u64 ip = REGS_IP(regs);
-  if (ip >= h->omp_start[0] && ip < h->omp_end[0]) return REASON_BARRIER;
-  if (ip >= h->omp_start[1] && ip < h->omp_end[1]) return REASON_BARRIER;
+  if (is_openmp(h, REGS_IP(regs))) return REASON_BARRIER;
+#ifdef REGS_LINK /* the runtime calls libc's syscall() there */
+  if (is_openmp(h, REGS_LINK(regs))) return REASON_BARRIER;
+#endif
   return REASON_FUTEX;
 }
 

@@ -1,9 +1,15 @@
-# Writes generated/syscall_names.inc, SYSCALL(number, "name") for each system call that the kernel
-# headers of this machine's architecture know. Run by `cmake -P` with -DHEADER= and -DOUT=.
-file(STRINGS ${HEADER} lines REGEX "^#define __NR_[a-z0-9_]+ [0-9]+")
+# Writes generated/syscall_names.inc, SYSCALL(__NR_NAME, "NAME") for each system call that the kernel
+# headers know, as the compiler sees them. Run by `cmake -P` with -DCOMPILER= (and its flags) and -DOUT=.
+file(WRITE ${OUT}.c "#include <asm/unistd.h>\n")
+separate_arguments(COMPILER)
+execute_process(COMMAND ${COMPILER} -E -dM ${OUT}.c OUTPUT_VARIABLE macros COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "#define __NR_[a-z0-9_]+" names "${macros}")
+list(SORT names)
 set(text "")
-foreach(line ${lines})
-  string(REGEX REPLACE "^#define __NR_([a-z0-9_]+) ([0-9]+).*" "SYSCALL(\\2, \"\\1\")\n" entry ${line})
-  string(APPEND text "${entry}")
+foreach(name ${names})
+  string(REPLACE "#define __NR_" "" name ${name})
+  if(NOT name MATCHES "^(syscalls|arch_specific_syscall)$")
+    string(APPEND text "SYSCALL(__NR_${name}, \"${name}\")\n")
+  endif()
 endforeach()
 file(WRITE ${OUT} "${text}")

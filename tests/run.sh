@@ -14,5 +14,9 @@ step "workloads"
 make --no-print-directory -C tests/workloads OUT="$build/workloads"
 step "check on this kernel"
 "$build/jobscope" check
+step "docs/kernels.md says what the tests expect"
+tests/kernels/document.py --check
 step "runtime tests on this kernel"
 JOBSCOPE="$build/jobscope" /usr/bin/python3 -m pytest tests/runtime -q
+step "other kernels"
+tests/kernels/run.py "$build"

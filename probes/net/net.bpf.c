@@ -14,11 +14,15 @@
 #define AF_SMC 43
 #define IPPROTO_TCP 6
 #define TCP_SYN_SENT 2
+#define TCP_CLOSE 7
 #define MSG_PEEK 0x02
 #define MSG_ERRQUEUE 0x2000 /* gives back what was sent */
 
 /* Sockets are marked with their job, so that what the kernel sends again later finds it. */
 const volatile __u8 mark_sockets = 1;
+/* 8e4597c627fb ("bpf: Allow using bpf_sk_storage in FENTRY/FEXIT/RAW_TP"), 5.11; before: by the
+ * socket's address, until it is closed. */
+const volatile __u8 has_socket_storage = 1;
 
 struct mark {
   u32 job;
@@ -32,6 +36,13 @@ struct {
   __type(key, int);
   __type(value, struct mark);
 } marks SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 16384);
+  __type(key, u64);
+  __type(value, struct mark);
+} marks_by_address SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -129,11 +140,31 @@ static __always_inline u32 retransmits_of(const struct sock *sk) {
   return BPF_CORE_READ((const struct tcp_sock *)sk, total_retrans);
 }
 
+static __always_inline struct mark *mark_of(struct sock *sk) {
+  if (has_socket_storage) return bpf_sk_storage_get(&marks, sk, NULL, 0);
+  u64 address = (u64)sk;
+  return bpf_map_lookup_elem(&marks_by_address, &address);
+}
+
+static __always_inline struct mark *new_mark(struct sock *sk) {
+  if (has_socket_storage) return bpf_sk_storage_get(&marks, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+  u64 address = (u64)sk;
+  const struct mark none = {};
+  bpf_map_update_elem(&marks_by_address, &address, &none, BPF_NOEXIST);
+  return bpf_map_lookup_elem(&marks_by_address, &address);
+}
+
+static __always_inline void forget_mark(struct sock *sk) {
+  if (has_socket_storage) return; /* that goes with the socket */
+  u64 address = (u64)sk;
+  bpf_map_delete_elem(&marks_by_address, &address);
+}
+
 static __always_inline void mark_socket(struct sock *sk, u32 job) {
   if (!mark_sockets || sk->sk_protocol != IPPROTO_TCP) return;
   u16 family = sk->__sk_common.skc_family;
   if (family != AF_INET && family != AF_INET6) return;
-  struct mark *m = bpf_sk_storage_get(&marks, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+  struct mark *m = new_mark(sk);
   if (!m || m->marked) return;
   m->job = job;
   m->retransmits = retransmits_of(sk);
@@ -176,6 +207,7 @@ int BPF_PROG(on_receive, struct sock *sk, int bytes, int flags) {
 /* A connection is the job's from its first SYN on. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int from, int to) {
+  if (to == TCP_CLOSE) forget_mark(sk);
   if (to != TCP_SYN_SENT) return 0;
   struct thread *t = current_member();
   if (t) mark_socket(sk, t->job);
@@ -185,7 +217,7 @@ int BPF_PROG(on_state, struct sock *sk, int from, int to) {
 /* The kernel's own count of the socket is taken over: one event may be many segments. */
 SEC("tp_btf/tcp_retransmit_skb")
 int BPF_PROG(on_retransmit, struct sock *sk) {
-  struct mark *m = bpf_sk_storage_get(&marks, sk, NULL, 0);
+  struct mark *m = mark_of(sk);
   if (!m || !m->marked) return 0;
   u32 all = retransmits_of(sk);
   u32 new = all - m->retransmits;

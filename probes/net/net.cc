@@ -27,7 +27,7 @@ class NetProbe : public Probe {
     retransmits_ = has_tracepoint("tcp_retransmit_skb") && has_tracepoint("inet_sock_set_state");
     if (!retransmits_) lack("retransmits unknown: no tracepoint tcp_retransmit_skb");
     Result<> loaded = load(maps, lengths);
-    if (!loaded && retransmits_) {  // a kernel that has no storage on sockets
+    if (!loaded && retransmits_) {
       lack("retransmits unknown: " + loaded.error().what);
       retransmits_ = false;
       loaded = load(maps, lengths);
@@ -96,7 +96,10 @@ class NetProbe : public Probe {
     bpf_program__set_autoload(p.on_state, retransmits_);
     bpf_program__set_autoload(p.on_retransmit, retransmits_);
     skeleton_->rodata->mark_sockets = retransmits_;
-    if (!retransmits_) bpf_map__set_autocreate(skeleton_->maps.marks, false);
+    skeleton_->rodata->has_socket_storage = has_socket_storage();
+    const auto& m = skeleton_->maps;
+    bpf_map__set_autocreate(m.marks, retransmits_ && has_socket_storage());
+    bpf_map__set_autocreate(m.marks_by_address, retransmits_ && !has_socket_storage());
     return skeleton_.load(maps);
   }
 

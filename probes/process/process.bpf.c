@@ -1,82 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // The processes of a job: what they ran, how they ended, and who ended them.
-#include "bpf/session.bpf.h"
-
-struct exec_scratch {
-  struct exec_event record;
-  char argv[ARGV_MAX];
-};
-
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, u32);
-  __type(value, struct exec_scratch);
-} exec_scratches SEC(".maps");
-
-#define WAKE_EVERY 10000000ull /* ns */
-
-/* Whether to wake user space for an exec, so that it looks at the new image soon: not for each of a
- * storm of them. */
-static __always_inline bool wake_is_due(void) {
-  struct globals *g = globals();
-  u64 now = bpf_ktime_get_ns();
-  if (!g || now - g->last_wake < WAKE_EVERY) return false;
-  g->last_wake = now;
-  return true;
-}
+#include "bpf/processes.bpf.h"
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task) {
   struct thread *t = member(task);
   if (!t) return 0;
-  // An exec by another thread than the leader takes the leader's place and pid.
-  t->tid = task->pid;
-  t->process = task->group_leader->start_time;
-  t->wait.process = t->process;
-  t->wait.main_thread = 1;
-  forget_hints(task);
-
-  u32 zero = 0;
-  struct exec_scratch *s = bpf_map_lookup_elem(&exec_scratches, &zero);
-  if (!s) return 0;
-  s->record.event.type = EVENT_EXEC;
-  s->record.process = t->process;
-  s->record.pid = t->pid;
-  s->record.ppid = t->ppid;
-  bpf_probe_read_kernel(s->record.name, sizeof(s->record.name), task->comm);
-  s->record.maxrss = task->signal->maxrss;
-  s->record.at = bpf_ktime_get_ns();
-  u64 start = task->mm->arg_start;
-  u64 length = task->mm->arg_end - start;
-  s->record.argv_full = length;
-  if (length >= ARGV_MAX) length = ARGV_MAX - 1;
-  barrier_var(length);  // keep the bound in the register that the verifier looks at
-  length &= ARGV_MAX - 1;
-  if (bpf_probe_read_user(s->argv, length, (void *)start)) length = 0;
-  s->record.argv_size = length;
-  u32 size = sizeof(s->record) + length;
-  s->record.event.size = size;
-  if (size > sizeof(*s)) return 0;
-  if (!send_and(wake_is_due(), s, size)) count_loss(LOST_EVENTS);
+  tell_exec(t, task);
   return 0;
-}
-
-/* Peak of the memory image, pages. 0 where exit_mm() comes before the tracepoint (before 6.16). */
-static __always_inline u64 peak_of_image(struct mm_struct *mm) {
-  if (!mm) return 0;
-  u64 peak = mm->hiwater_rss, now = 0;
-  if (bpf_core_field_exists(mm->rss_stat[0].count)) {
-    now += mm->rss_stat[0].count;
-    now += mm->rss_stat[1].count;
-    now += mm->rss_stat[3].count;
-  } else {
-    struct mm_struct___before_6_2 *old = (void *)mm;
-    now += BPF_CORE_READ(old, rss_stat.count[0].counter);
-    now += BPF_CORE_READ(old, rss_stat.count[1].counter);
-    now += BPF_CORE_READ(old, rss_stat.count[3].counter);
-  }
-  return now > peak ? now : peak;
 }
 
 // The last thread of a process exits.
@@ -84,27 +15,8 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task) {
   struct thread *t = member(task);
   if (!t || task->signal->live.counter != 0) return 0;
-  struct process_event event = {};
-  event.event.type = EVENT_PROCESS_END;
-  event.event.size = sizeof(event);
-  event.process = t->process;
-  event.pid = t->pid;
-  event.ppid = t->ppid;
-  // kernel/exit.c, wait_task_zombie(): the group's code, or else the leader's.
-  event.status = task->signal->flags & SIGNAL_GROUP_EXIT ? task->signal->group_exit_code
-                                                         : task->group_leader->exit_code;
   if (!has_task_storage) forget_hints(task);
-  struct thread *leader = leader_of(task);
-  if (leader) {
-    event.killer_pid = leader->killer_pid;
-    event.killer_signal = leader->killer_signal;
-    __builtin_memcpy(event.killer, leader->killer, sizeof(event.killer));
-  }
-  BPF_CORE_READ_INTO(&event.name, task, group_leader, comm);
-  event.maxrss = task->signal->maxrss;
-  event.hiwater = peak_of_image(task->mm);
-  event.at = bpf_ktime_get_ns();
-  if (!send(&event, sizeof(event))) count_loss(LOST_EVENTS);
+  tell_end(t, leader_of(task), task);
   return 0;
 }
 
@@ -157,17 +69,14 @@ static __always_inline void find_full_cgroup(struct task_struct *task, struct oo
   }
 }
 
-static __always_inline int oom_kill(struct task_struct *task, u32 pid) {
-  struct oom_event event = {};
-  event.event.type = EVENT_OOM_KILL;
-  event.event.size = sizeof(event);
-  event.pid = pid;
-  event.at = bpf_ktime_get_ns();
-  if (task) {
-    BPF_CORE_READ_INTO(&event.name, task, group_leader, comm);
-    if (bpf_core_type_exists(struct mem_cgroup)) find_full_cgroup(task, &event);
-  }
-  if (!send(&event, sizeof(event))) count_loss(LOST_EVENTS);
+/* `within`: a task of the cgroup whose limit was hit. */
+static __always_inline int oom_kill(struct oom_event *event, u32 pid, struct task_struct *within) {
+  event->event.type = EVENT_OOM_KILL;
+  event->event.size = sizeof(*event);
+  event->pid = pid;
+  event->at = bpf_ktime_get_ns();
+  if (bpf_core_type_exists(struct mem_cgroup)) find_full_cgroup(within, event);
+  if (!send(event, sizeof(*event))) count_loss(LOST_EVENTS);
   return 0;
 }
 
@@ -175,10 +84,17 @@ static __always_inline int oom_kill(struct task_struct *task, u32 pid) {
 SEC("tp_btf/mark_victim")
 int BPF_PROG(on_oom_task, struct task_struct *task) {
   if (!thread_of(task)) return 0;
-  return oom_kill(task, task->tgid);
+  struct oom_event event = {};
+  BPF_CORE_READ_INTO(&event.name, task, group_leader, comm);
+  return oom_kill(&event, task->tgid, task);
 }
 
+/* Whether that is one of ours, user space will know. The current task is the one that found no
+ * memory: in the same cgroup as its victim, or the machine had none. */
 SEC("tp_btf/mark_victim")
-int BPF_PROG(on_oom_pid, int pid) { return oom_kill(NULL, pid); }
+int BPF_PROG(on_oom_pid, int pid) {
+  struct oom_event event = {};
+  return oom_kill(&event, pid, current_task());
+}
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

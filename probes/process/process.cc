@@ -41,6 +41,7 @@ class ProcessProbe : public Probe {
   }
 
   Result<> collect(const Knowledge& knowledge, Snapshot& snapshot) override {
+    settle_oom_kills();
     processes_.write(knowledge.clock_offset, snapshot.processes);
     snapshot.oom_kills = oom_kills_;
     return {};
@@ -59,13 +60,24 @@ class ProcessProbe : public Probe {
       kill.limit = event.limit * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
     }
     kill.at = event.at;
-    processes_.oom_killed(event.pid);
-    oom_kills_.push_back(std::move(kill));
+    unsettled_.push_back(std::move(kill));
+  }
+
+  // A process that was forked and did not exec is known late. Those that the kernel named are the
+  // job's; what is never known was somebody else's.
+  void settle_oom_kills() {
+    std::erase_if(unsettled_, [&](OomKill& kill) {
+      const auto name = processes_.oom_killed(kill.pid);
+      if (!name && kill.name.empty()) return false;
+      if (kill.name.empty()) kill.name = *name;
+      oom_kills_.push_back(kill);
+      return true;
+    });
   }
 
   Skeleton<process_bpf> skeleton_;
   ProcessTable processes_;
-  std::vector<OomKill> oom_kills_;
+  std::vector<OomKill> oom_kills_, unsettled_;
 };
 
 }  // namespace

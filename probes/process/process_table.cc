@@ -99,11 +99,13 @@ void ProcessTable::end(const process_event& event) {
   if (ended_ > kMaxEnded + kMaxEnded / 10) fold();
 }
 
-void ProcessTable::oom_killed(uint32_t pid) {
+std::optional<std::string> ProcessTable::oom_killed(uint32_t pid) {
   const auto after = processes_.upper_bound({pid, ~uint64_t{0}});
-  if (after == processes_.begin()) return;
+  if (after == processes_.begin()) return std::nullopt;
   auto& [id, process] = *std::prev(after);
-  if (id.pid == pid) process.oom = true;
+  if (id.pid != pid) return std::nullopt;
+  process.oom = true;
+  return process.name;
 }
 
 ProcessUse ProcessTable::use_of(const ProcessId& id, const Process& process,

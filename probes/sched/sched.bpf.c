@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // The time identity: on CPU + waiting for a CPU + blocked, by reason = lifetime, for each thread.
-#include "bpf/clock.bpf.h"
+#include "bpf/member.bpf.h"
+#include "bpf/processes.bpf.h"
 #include "bpf/waits.bpf.h"
 
 const volatile __s64 preempt_count_from_rq = 0; /* x86: bytes; set before load */
+const volatile __u8 may_allocate = 0;           /* memory may be had at a switch */
 
 /* include/linux/preempt.h */
 #define SOFTIRQ_OFFSET 0x00000100 /* serving one; more of SOFTIRQ_MASK is only "disabled" */
@@ -206,6 +208,7 @@ static __always_inline void keep_unsent(struct thread *t) {
 }
 
 static __always_inline void end_thread(struct thread *t, struct task_struct *task) {
+  if (t->wait.main_thread && !t->end_told && task->signal->live.counter == 0) tell_end(t, t, task);
   t->state = THREAD_ENDED;
   copy_ledger(t, task);
   u32 size = sizeof(*t) + nr_cpus * sizeof(u64);
@@ -219,17 +222,27 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
   bpf_map_delete_elem(&threads, &tid);
 }
 
+/* Unless it is still in that call: then it is to be told in time. */
+static __noinline void tell_missed_exec(struct thread *t, struct task_struct *task) {
+  struct pt_regs *regs = user_regs(task);
+  long call = REGS_SYSCALL(regs);
+  if (call != __NR_execve && call != __NR_execveat) tell_exec(t, task);
+}
+
 static __always_inline void leave(struct thread *t, struct task_struct *task, bool preempt) {
   u64 now = rq_clock(task);
   /* Its arrival was not seen: it was being attached, or this program did not run then. Some kernels
    * run no BPF program while certain tasks, like a guarded init, are current. */
-  if (t->state != THREAD_ON_CPU)
-    arrive(t, task, task->sched_info.last_arrival, task->sched_info.run_delay - t->delay);
+  if (t->state != THREAD_ON_CPU) {
+    u64 arrival = last_arrival(t, task, now);
+    arrive(t, task, arrival, queued_until(t, task, arrival));
+  }
   if (!t->start) return;  // being adopted at this moment
   if (now < t->since) now = t->since;
   charge_cpu(t, task->se.sum_exec_runtime, now);
-  t->delay = task->sched_info.run_delay;
+  if (t->exec_id != task->self_exec_id) tell_missed_exec(t, task);
   long state = task_state(task);
+  t->delay = delay_of(task, preempt || state == 0, now);
   if (t->has_quota || now - t->quota_checked > QUOTA_PERIOD) {
     t->quota_checked = now;
     t->throttled = throttled_time(task, &t->has_quota);
@@ -257,10 +270,23 @@ static __always_inline void leave(struct thread *t, struct task_struct *task, bo
 
 static __always_inline void enter(struct thread *t, struct task_struct *task) {
   u64 now = rq_clock(task);
-  u64 queued = task->sched_info.run_delay - t->delay;
-  u64 last_queued = task->sched_info.last_queued; /* the kernel adds this to run_delay after us */
-  if (last_queued && last_queued < now) queued += now - last_queued;
-  arrive(t, task, now, queued);
+  arrive(t, task, now, queued_until(t, task, now));
+}
+
+/* A child of a member whose birth was missed (see bpf/processes.bpf.h) runs for the first time. It
+ * gets no hints: its image is looked at when it execs. Not that of a process that
+ * has ended since, nor one that was made its maker's sibling (CLONE_PARENT). */
+static __always_inline struct thread *adopt_newborn(struct task_struct *task) {
+  if (!may_allocate || !has_task_storage || task->flags & PF_KTHREAD) return NULL;
+  bool process = task->pid == task->tgid;
+  struct thread *parent = thread_of(process ? task->real_parent : task->group_leader);
+  if (!parent) return NULL;
+  struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (t)
+    init_child(t, task, parent);
+  else
+    count_loss(LOST_THREADS);
+  return t;
 }
 
 /* As cost_begin(), but by the CPU's own count of switches, for here even a map is dear. The count
@@ -276,10 +302,24 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
   struct thread *t = member(prev);
   if (t) leave(t, prev, preempt);
   t = member(next);
+  if (!t && !next->se.sum_exec_runtime) t = adopt_newborn(next);
   if (t) enter(t, next);
   cost_end(COST_SWITCH, begin);
   return 0;
 }
+
+/* Only where there is no sched_info. The run queue's lock is held, its clock is fresh. */
+static __always_inline int became_runnable(struct task_struct *task) {
+  struct thread *t = member(task);
+  if (t && t->state != THREAD_ON_CPU && !t->delay) t->delay = rq_clock(task);
+  return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *task) { return became_runnable(task); }
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_first_wakeup, struct task_struct *task) { return became_runnable(task); }
 
 /* Waits that another thread ends, by a call of its own. */
 static __always_inline bool ended_by_thread(u8 reason) {

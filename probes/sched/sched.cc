@@ -36,6 +36,14 @@ void find_accelerators(__u64* majors) {
   }
 }
 
+// Debian's level 3 asks for more than CAP_PERFMON.
+std::string paranoia(int error) {
+  std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
+  int level = 0;
+  if (error != EACCES || !(file >> level)) return {};
+  return ", while kernel.perf_event_paranoid is " + std::to_string(level);
+}
+
 // Object: sched_bpf or sched_cast_bpf, which have the same programs and maps.
 template <class Object>
 class SchedProbe : public Probe {
@@ -43,14 +51,24 @@ class SchedProbe : public Probe {
   Result<> start(SharedMaps& maps) override {
     TRY(skeleton_.open());
     find_accelerators(skeleton_->rodata->accelerator_majors);
+#if defined(__x86_64__)
     const auto preempt_count = preempt_count_from_runqueue();
+#else
+    const std::optional<int64_t> preempt_count = 0;  // lies in the task
+#endif
     skeleton_->rodata->preempt_count_from_rq = preempt_count.value_or(0);
+    skeleton_->rodata->may_allocate = has_switch_allocation();
+    const auto& p = skeleton_->progs;
+    const auto wake_ups = {p.on_wakeup, p.on_first_wakeup};
+    for (bpf_program* program : wake_ups) bpf_program__set_autoload(program, !has_sched_info());
     TRY(skeleton_.load(maps));
     wakers_ = WakerTable(
         InnerMap(bpf_map__fd(skeleton_->maps.wakers_now), bpf_map__fd(skeleton_->maps.wakers)));
-    links_.push_back(TRY(attach(skeleton_->progs.on_switch)));
-    optional(preempt_count ? attach(skeleton_->progs.on_waking)
-                           : fail("the kernel's BTF does not tell where preempt_count lies"),
+    if (!has_sched_info())
+      for (bpf_program* program : wake_ups) links_.push_back(TRY(attach(program)));
+    links_.push_back(TRY(attach(p.on_switch)));
+    optional(preempt_count ? attach(p.on_waking)
+                           : fail("neither BTF nor /proc/kallsyms tell where preempt_count lies"),
              "no names of who ends waits");
     optional(attach_samples(), "no CPU samples");
     return {};
@@ -110,7 +128,8 @@ class SchedProbe : public Probe {
           ::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
       if (event < 0) {
         if (errno == ENODEV) continue;  // offline
-        return fail_errno("opening the CPU clock event");
+        const int error = errno;
+        return fail_errno("opening the CPU clock event" + paranoia(error), error);
       }
       BpfLog log;
       bpf_link* link = bpf_program__attach_perf_event(skeleton_->progs.on_sample, event);

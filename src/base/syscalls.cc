@@ -1,5 +1,7 @@
 #include "src/base/syscalls.h"
 
+#include <asm/unistd.h>
+
 namespace jobscope {
 
 std::string syscall_name(unsigned number) {

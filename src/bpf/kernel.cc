@@ -2,6 +2,9 @@
 
 #include <bpf/libbpf.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <string>
 #include <string_view>
 
 #include "src/bpf/kernel_btf.h"
@@ -23,22 +26,37 @@ std::optional<uint32_t> member_offset(const btf* types, uint32_t type, std::stri
   return std::nullopt;
 }
 
-}  // namespace
-
-bool has_task_storage() {
-  static const bool kHas = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, nullptr) == 1;
-  return kHas;
-}
-
-bool has_task_pt_regs() {
-  static const bool kHas =
-      libbpf_probe_bpf_helper(BPF_PROG_TYPE_TRACING, BPF_FUNC_task_pt_regs, nullptr) == 1;
-  return kHas;
-}
-
-std::optional<int64_t> preempt_count_from_runqueue() {
+bool has_struct_member(const char* type, std::string_view member) {
   const btf* types = kernel_btf();
-  if (!types) return std::nullopt;
+  if (!types) return false;
+  const int id = btf__find_by_name_kind(types, type, BTF_KIND_STRUCT);
+  return id > 0 && member_offset(types, static_cast<uint32_t>(id), member);
+}
+
+// Whether the kernel has a helper: BPF_CALL() makes a type of it (include/linux/filter.h).
+// libbpf_probe_bpf_helper() does not tell for tracing programs.
+bool has_helper(const std::string& name) {
+  const btf* types = kernel_btf();
+  return types && btf__find_by_name_kind(types, ("btf_" + name).c_str(), BTF_KIND_TYPEDEF) > 0;
+}
+
+#if defined(__x86_64__)
+// Symbols of per-CPU variables are offsets in the section. They are all 0 for those that may not
+// see addresses, and there only with CONFIG_KALLSYMS_ALL.
+std::optional<int64_t> distance_by_symbols() {
+  std::ifstream symbols("/proc/kallsyms");
+  std::optional<int64_t> runqueue, count;
+  for (std::string line; std::getline(symbols, line) && !(runqueue && count);) {
+    const auto address = static_cast<int64_t>(std::strtoull(line.c_str(), nullptr, 16));
+    if (line.ends_with(" runqueues")) runqueue = address;
+    if (line.ends_with(" __preempt_count")) count = address;
+  }
+  if (!runqueue || !count || *runqueue == *count) return std::nullopt;
+  return *count - *runqueue;
+}
+#endif
+
+std::optional<int64_t> distance_by_types(const btf* types) {
   const int section = btf__find_by_name_kind(types, ".data..percpu", BTF_KIND_DATASEC);
   if (section < 0) return std::nullopt;
   const btf_type* t = btf__type_by_id(types, static_cast<uint32_t>(section));
@@ -55,6 +73,43 @@ std::optional<int64_t> preempt_count_from_runqueue() {
   }
   if (!runqueue || !count) return std::nullopt;
   return *count - *runqueue;
+}
+
+}  // namespace
+
+bool has_task_storage() {
+  static const bool kHas = !is_masked("task_storage") &&
+                           libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, nullptr) == 1;
+  return kHas;
+}
+
+bool has_task_pt_regs() {
+  static const bool kHas = !is_masked("task_pt_regs") && has_helper("bpf_task_pt_regs");
+  return kHas;
+}
+
+bool has_socket_storage() {
+  static const bool kHas = !is_masked("socket_storage") && has_helper("bpf_sk_storage_get_tracing");
+  return kHas;
+}
+
+bool has_sched_info() {
+  static const bool kHas = !is_masked("sched_info") && has_struct_member("sched_info", "run_delay");
+  return kHas;
+}
+
+bool has_switch_allocation() {
+  return !is_masked("switch_allocation") && has_function("kfree_nolock");
+}
+
+std::optional<int64_t> preempt_count_from_runqueue() {
+  const btf* types = kernel_btf();
+  if (const auto distance = types ? distance_by_types(types) : std::nullopt) return distance;
+#if defined(__x86_64__)
+  return distance_by_symbols();
+#else
+  return std::nullopt;
+#endif
 }
 
 }  // namespace jobscope

@@ -2,6 +2,7 @@
 
 #include <bpf/libbpf.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -16,36 +17,57 @@ int take(libbpf_print_level level, const char* format, va_list args) {
   if (level == LIBBPF_DEBUG) return 0;
   va_list copy;
   va_copy(copy, args);
-  char line[1024];
-  std::vsnprintf(line, sizeof(line), format, args);
-  const char* debug = std::getenv("JOBSCOPE_DEBUG");
-  if (debug && std::string_view(debug) == "bpf") std::vfprintf(stderr, format, copy);
+  std::string message(static_cast<size_t>(std::max(std::vsnprintf(nullptr, 0, format, copy), 0)),
+                      0);
   va_end(copy);
-  if (current && level == LIBBPF_WARN) current->emplace_back(line);
+  std::vsnprintf(message.data(), message.size() + 1, format, args);
+  const char* debug = std::getenv("JOBSCOPE_DEBUG");
+  if (debug && std::string_view(debug) == "bpf") std::fputs(message.c_str(), stderr);
+  if (current && level == LIBBPF_WARN) current->push_back(std::move(message));
   return 0;
+}
+
+// The text after the last `mark`, up to `end`; "" if there is none.
+std::string_view after(std::string_view text, std::string_view mark, std::string_view end) {
+  const size_t at = text.rfind(mark);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + mark.size());
+  return text.substr(0, text.find(end));
+}
+
+// Of the verifier's log its last word: the line before its statistics.
+std::string_view verdict(std::string_view log) {
+  const size_t end = log.find("\nprocessed ");
+  if (end == std::string_view::npos) return {};
+  log = log.substr(0, end);
+  const size_t line = log.rfind('\n');
+  return line == std::string_view::npos ? log : log.substr(line + 1);
 }
 
 }  // namespace
 
 BpfLog::BpfLog() : before_(current) {
-  current = &lines_;
+  current = &messages_;
   libbpf_set_print(take);
 }
 
 BpfLog::~BpfLog() { current = before_; }
 
-std::string BpfLog::first() const {
-  constexpr std::string_view kPrefix = "libbpf: ";
-  for (const std::string& line : lines_) {
-    std::string_view text = line;
-    if (text.starts_with(kPrefix)) text.remove_prefix(kPrefix.size());
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-    if (text.find("RLIMIT_MEMLOCK") != std::string_view::npos) continue;  // harmless since 5.11
-    if (const size_t end = text.find('\n'); end != std::string_view::npos)
-      text = text.substr(0, end);
-    if (!text.empty()) return std::string(text);
+tl::unexpected<Error> BpfLog::failure(const std::string& what, int code) const {
+  std::string program, why;
+  for (const std::string& message : messages_) {
+    if (program.empty() && message.find("BPF program load failed") != std::string::npos)
+      program = " (" + std::string(after(message, "prog '", "'")) + ")";
+    // libbpf's words for a relocation that it could not do: "<byte_off> [12] struct request.state
+    // (…"
+    const std::string_view relocation = after(message, "failed to resolve CO-RE relocation ", " (");
+    if (why.empty() && !relocation.empty())
+      why = "the kernel lacks " + std::string(after(relocation, "] ", " ("));
+    if (why.empty() && !verdict(message).empty())
+      why = std::string(std::strerror(code)) + ": " + std::string(verdict(message));
   }
-  return {};
+  if (why.empty()) why = std::strerror(code);
+  return tl::unexpected<Error>(Error{what + ": " + why + program, {}, code});
 }
 
 }  // namespace jobscope

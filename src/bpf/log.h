@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "src/base/result.h"
+
 namespace jobscope {
 
 // While it lives, libbpf's messages of this process go into it instead of to stderr (with
@@ -15,11 +17,12 @@ class BpfLog {
   BpfLog(const BpfLog&) = delete;
   BpfLog& operator=(const BpfLog&) = delete;
 
-  // The first warning, without its "libbpf: ", or "".
-  std::string first() const;
+  // The failure of `what` with errno `code`, and why, as far as the messages tell:
+  // "loading BPF programs: the kernel lacks struct request.state (on_issue)".
+  tl::unexpected<Error> failure(const std::string& what, int code) const;
 
  private:
-  std::vector<std::string> lines_;
+  std::vector<std::string> messages_;
   std::vector<std::string>* before_;
 };
 

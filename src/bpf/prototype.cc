@@ -6,7 +6,7 @@ namespace jobscope {
 
 std::optional<std::vector<std::string>> tracepoint_arguments(const std::string& name) {
   const btf* types = kernel_btf();
-  if (!types) return std::nullopt;
+  if (!types || is_masked(name)) return std::nullopt;
   // typedef void (*btf_trace_NAME)(void *, …): include/trace/bpf_probe.h
   const int id = btf__find_by_name_kind(types, ("btf_trace_" + name).c_str(), BTF_KIND_TYPEDEF);
   if (id < 0) return std::nullopt;

@@ -79,16 +79,15 @@ uint64_t map_bytes(int fd) {
   return 0;
 }
 
-uint64_t missed_runs(const bpf_object* object) {
-  uint64_t sum = 0;
+void add_missed_runs(const bpf_object* object, std::map<std::string, uint64_t>& to) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object) {
     bpf_prog_info info{};  // recursion_misses since 5.12, 9ed9e9ba2337
     uint32_t size = sizeof(info);
     const int fd = bpf_program__fd(program);
-    if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0) sum += info.recursion_misses;
+    if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && info.recursion_misses)
+      to[bpf_program__name(program)] += info.recursion_misses;
   }
-  return sum;
 }
 
 uint64_t private_map_bytes(const bpf_object* object, const SharedMaps& shared) {

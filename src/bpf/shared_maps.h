@@ -35,8 +35,8 @@ uint64_t map_bytes(int fd);
 // The same for all maps of an object that are not shared.
 uint64_t private_map_bytes(const bpf_object* object, const SharedMaps& shared);
 
-// Runs of an object's programs that the kernel left out, because the program was already running on
-// that CPU: each is an event that nobody saw.
-uint64_t missed_runs(const bpf_object* object);
+// Adds, by the name of the program, the runs of an object's programs that the kernel left out
+// because the program was already running on that CPU: each is an event that nobody saw.
+void add_missed_runs(const bpf_object* object, std::map<std::string, uint64_t>& to);
 
 }  // namespace jobscope

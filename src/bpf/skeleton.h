@@ -21,11 +21,12 @@ class Skeleton {
   Result<> open() {
     BpfLog log;
     skeleton_.reset(S::open(nullptr));
-    if (!skeleton_) return fail_errno("opening a BPF object", errno, log.first());
+    if (!skeleton_) return log.failure("opening a BPF object", errno);
     if constexpr (requires { skeleton_->rodata->has_task_storage; }) {  // of bpf/session.bpf.h
       skeleton_->rodata->nr_cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
       skeleton_->rodata->has_task_storage = has_task_storage();
       skeleton_->rodata->has_task_pt_regs = has_task_pt_regs();
+      skeleton_->rodata->has_sched_info = has_sched_info();
     }
     return {};
   }
@@ -35,13 +36,13 @@ class Skeleton {
     TRY(maps.give(skeleton_->obj));
     BpfLog log;
     if (const int error = S::load(skeleton_.get()))
-      return fail_errno("loading BPF programs", -error, log.first());
+      return log.failure("loading BPF programs", -error);
     return maps.keep(skeleton_->obj);
   }
   Result<> attach() {
     BpfLog log;
     if (const int error = S::attach(skeleton_.get()))
-      return fail_errno("attaching BPF programs", -error, log.first());
+      return log.failure("attaching BPF programs", -error);
     return {};
   }
   S* operator->() const { return skeleton_.get(); }
@@ -63,8 +64,7 @@ using Link = std::unique_ptr<bpf_link, DestroyLink>;
 inline Result<Link> attach(bpf_program* program) {
   BpfLog log;
   bpf_link* link = bpf_program__attach(program);
-  if (!link)
-    return fail_errno(std::string("attaching ") + bpf_program__name(program), errno, log.first());
+  if (!link) return log.failure(std::string("attaching ") + bpf_program__name(program), errno);
   return Link(link);
 }
 

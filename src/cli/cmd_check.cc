@@ -3,9 +3,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "src/base/caps.h"
+#include "src/bpf/program_kinds.h"
 #include "src/cli/command.h"
 #include "src/output/terminal.h"
 #include "src/session/probe.h"
@@ -24,6 +26,38 @@ std::string_view word(ProbeStatus::State state) {
   }
 }
 
+Colour colour_of(ProbeStatus::State state) {
+  switch (state) {
+    case ProbeStatus::State::ok: return Colour::green;
+    case ProbeStatus::State::degraded: return Colour::yellow;
+    default: return Colour::red;
+  }
+}
+
+void print_line(std::string_view name, ProbeStatus::State state, std::string_view help,
+                const TextStyle& style) {
+  fmt::print("{:<10}{}{:{}}{}\n", name, paint(std::string(word(state)), colour_of(state), style),
+             "", 13 - word(state).size(), help);
+}
+
+// What programs of a person's own can be attached to: the kinds that work, then the others, those
+// with the same reason together.
+void print_kinds(const std::vector<ProgramKind>& kinds, const TextStyle& style) {
+  std::vector<std::pair<std::string, std::string>> groups{{"", ""}};  // reason, names
+  for (const ProgramKind& kind : kinds) {
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const auto& g) { return g.first == kind.lack; });
+    if (group == groups.end()) group = groups.insert(group, {kind.lack, ""});
+    group->second += (group->second.empty() ? "" : " ") + kind.name;
+  }
+  for (const auto& [lack, names] : groups) {
+    if (names.empty()) continue;
+    print_line("programs", lack.empty() ? ProbeStatus::State::ok : ProbeStatus::State::unavailable,
+               names, style);
+    if (!lack.empty()) fmt::print("{:10}{}\n", "", printable(lack, style));
+  }
+}
+
 Result<int> check(const Invocation& invocation) {
   const TextStyle style = style_for(STDOUT_FILENO);
   utsname machine{};
@@ -38,14 +72,10 @@ Result<int> check(const Invocation& invocation) {
     const char* help = "";
     for (const ProbeInfo* info : probe_table())
       if (status.name == info->name) help = info->help;
-    const Colour colour = ok                                             ? Colour::green
-                          : status.state == ProbeStatus::State::degraded ? Colour::yellow
-                                                                         : Colour::red;
-    fmt::print("{:<10}{}{:{}}{}\n", status.name,
-               paint(std::string(word(status.state)), colour, style), "",
-               13 - word(status.state).size(), help);
+    print_line(status.name, status.state, help, style);
     if (!ok) fmt::print("{:10}{}\n", "", printable(status.reason, style));
   }
+  print_kinds(probe_program_kinds(), style);
   return all ? 0 : kNotAll;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Who belongs to a job: children of members are members, from the moment they exist. Existing
 // threads are adopted by the iterator, which also gives out what is known of the living.
-#include "bpf/clock.bpf.h"
+#include "bpf/member.bpf.h"
 #include "bpf/waits.bpf.h"
 
 // Processes to adopt: pid of the process → job. Written by user space.
@@ -64,22 +64,6 @@ static __always_inline void inherit_hints(struct task_struct *child) {
   bpf_map_update_elem(&process_hints, &pid, &copy, BPF_ANY);
 }
 
-static __always_inline void init_thread(struct thread *t, struct task_struct *task, u32 job) {
-  struct globals *g = globals();
-  if (g) __sync_fetch_and_add(&g->threads, 1);
-  t->job = job;
-  t->pid = task->tgid;
-  t->tid = task->pid;
-  t->process = task->group_leader->start_time;
-  t->wait.process = t->process;
-  t->wait.pid = t->pid;
-  t->wait.main_thread = t->pid == t->tid;
-  t->cpu = -1;
-  t->node = -1;
-  t->ran = task->se.sum_exec_runtime;
-  t->delay = task->sched_info.run_delay;
-}
-
 /* Not sched_process_fork: threads that the kernel makes for a process (io_uring's workers) are told
  * only here. In the context of the parent, before the child is first woken. */
 SEC("tp_btf/task_newtask")
@@ -89,13 +73,8 @@ int BPF_PROG(on_fork, struct task_struct *child) {
   if (!p) return 0;
   struct thread *t = new_thread(child);
   if (!t) return 0;
-  init_thread(t, child, p->job);
-  bool process = child->pid == child->tgid;
-  t->ppid = process ? p->pid : p->ppid;
-  t->has_quota = p->has_quota;
-  t->reason = REASON_OTHER;
-  t->state = THREAD_QUEUED;
-  if (process) inherit_hints(child);
+  init_child(t, child, p);
+  if (child->pid == child->tgid) inherit_hints(child);
   return 0;
 }
 
@@ -118,6 +97,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid) {
   struct thread *t = new_thread(task);
   if (!t) return 0;
   init_thread(t, task, *job);
+  t->exec_id -= 1;  // so that this exec is told
   t->ppid = task->real_parent->tgid;
   t->state = THREAD_ON_CPU;
   t->cpu = bpf_get_smp_processor_id();
@@ -150,9 +130,10 @@ static __always_inline struct thread *adopt(struct task_struct *task) {
   if (task->on_cpu) {
     t->state = THREAD_ON_CPU;
     t->cpu = task->se.cfs_rq->rq->cpu;
-  } else if (task->sched_info.last_queued) {
+  } else if (is_runnable(task, task_state(task))) {
     t->state = THREAD_QUEUED;
     t->reason = REASON_RUNQUEUE;
+    t->delay = delay_of(task, true, now);
   } else {
     t->reason = wait_reason(t, task, task_state(task));
     t->wait.reason = t->reason;
@@ -192,14 +173,8 @@ int walk(struct bpf_iter__task *ctx) {
 
   struct globals *g = globals();
   u64 now = bpf_ktime_get_ns() - (g ? g->clock_offset : 0);
-  u64 queued = 0;
-  u64 last_queued = task->sched_info.last_queued;
-  if (t->state != THREAD_ON_CPU && last_queued) {
-    queued = task->sched_info.run_delay - t->delay;
-    if (last_queued < now) queued += now - last_queued;
-  }
   t->now = now;
-  t->queued = queued;
+  t->queued = t->state == THREAD_ON_CPU ? 0 : queued_until(t, task, now);
   copy_ledger(t, task);
   bpf_seq_write(ctx->meta->seq, t, sizeof(*t) + nr_cpus * sizeof(u64));
   return 0;

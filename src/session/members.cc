@@ -23,6 +23,15 @@ struct FreeBtf {
   void operator()(btf* b) const { btf__free(b); }
 };
 
+// Before 5.11 the memory of maps counts against a limit of its own.
+tl::unexpected<Error> no_map(const std::string& what) {
+  const bool by_limit = errno == EPERM && !has_task_storage();
+  return fail_errno("creating the map of " + what, errno,
+                    by_limit ? "this kernel counts it against 'ulimit -l': raise that limit, or "
+                               "run jobscope as root"
+                             : "");
+}
+
 // The map `threads`. Its values end in one counter per CPU, so their size is known only here; task
 // storage must be described in BTF, so we describe it as an array of bytes.
 Result<Fd> create_threads(uint32_t cpus) {
@@ -30,7 +39,7 @@ Result<Fd> create_threads(uint32_t cpus) {
   if (!has_task_storage()) {
     Fd map(
         bpf_map_create(BPF_MAP_TYPE_HASH, "threads", sizeof(uint32_t), size, kMostTasks, nullptr));
-    if (!map) return fail_errno("creating the map of threads");
+    if (!map) return no_map("threads");
     return map;
   }
   const std::unique_ptr<btf, FreeBtf> types(btf__new_empty());
@@ -45,14 +54,14 @@ Result<Fd> create_threads(uint32_t cpus) {
               .btf_key_type_id = static_cast<uint32_t>(key),
               .btf_value_type_id = static_cast<uint32_t>(value), .map_flags = BPF_F_NO_PREALLOC);
   Fd map(bpf_map_create(BPF_MAP_TYPE_TASK_STORAGE, "threads", sizeof(int), size, 0, &options));
-  if (!map) return fail_errno("creating the map of threads");
+  if (!map) return no_map("threads");
   return map;
 }
 
 Result<Fd> create_blank(uint32_t cpus) {
   Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "blank", sizeof(uint32_t),
                         static_cast<uint32_t>(thread_record_size(cpus)), 1, nullptr));
-  if (!map) return fail_errno("creating the map of a blank thread");
+  if (!map) return no_map("a blank thread");
   return map;
 }
 

@@ -226,17 +226,23 @@ SelfCost Session::Impl::self() const {
   measure_process(own);
   own.bpf = bpf_run_time(maps, knowledge.cpus);
   own.map_bytes = maps.bytes();
-  uint64_t missed = 0;
+  std::map<std::string, uint64_t> missed;
   const auto add = [&](const bpf_object* object) {
     if (!object) return;
     own.map_bytes += private_map_bytes(object, maps);
-    missed += missed_runs(object);
+    add_missed_runs(object, missed);
   };
   add(members->object());
   for (const auto& [info, probe] : probes) add(probe->object());
-  if (missed) own.lost["runs of BPF programs"] = missed;
+  // At the next switch of the thread, sched makes up for what these missed.
+  if (has_switch_allocation())
+    for (const char* program : {"on_fork", "on_exec", "on_exit"}) missed.erase(program);
+  for (const auto& [program, runs] : missed) {
+    own.lost["runs of the BPF program " + program] = runs;
+    own.events_lost += runs;
+  }
   if (torn) own.lost["copies of threads"] = torn;
-  own.events_lost += missed + torn;
+  own.events_lost += torn;
   own.map_bytes += waits_map.spare_bytes();
   for (uint32_t i = 0; i < LOSSES; ++i) {
     const auto values = per_cpu<uint64_t>(maps.fd("losses"), i, knowledge.cpus);

@@ -1,12 +1,55 @@
 #!/bin/bash
-# Runs in the guest, as root: what works on this kernel, then all workloads as one job. /mnt is the
-# folder shared with the host; what is said there is judged there (test_kernels.py).
+# Runs in the guest, as root: what works on this kernel, then all workloads as one job, then what needs
+# a machine of its own. /mnt is the folder shared with the host; what is said there is judged there
+# (test_kernels.py). /mnt/settings says how this guest differs from the others.
 set -u
 export LC_ALL=C.UTF-8
 cd /mnt || exit 1
 bin=/mnt/bin
+. ./settings
 
-uname -r >kernel
+# cgroups=v1, hybrid or v2. Makes a group for a limit of CPU time, and one for memory.
+mount_cgroups() {
+  local root=/sys/fs/cgroup
+  if [[ $cgroups == v2 ]]; then
+    mount -t cgroup2 cgroup $root
+    echo "+cpu +memory" >$root/cgroup.subtree_control
+    cpu_group=$root/slow memory_group=$root/small
+  else
+    mount -t tmpfs cgroup $root
+    mkdir $root/cpu $root/memory $root/unified
+    mount -t cgroup -o cpu,cpuacct cpu $root/cpu
+    mount -t cgroup -o memory memory $root/memory
+    [[ $cgroups == hybrid ]] && mount -t cgroup2 cgroup $root/unified
+    cpu_group=$root/cpu/slow memory_group=$root/memory/small
+  fi
+  mkdir $cpu_group $memory_group || exit 1
+}
+
+set_limits() { # 1/5 of a CPU, 64 MiB
+  if [[ $cgroups == v2 ]]; then
+    echo "20000 100000" >$cpu_group/cpu.max
+    echo $((64 << 20)) >$memory_group/memory.max
+  else
+    echo 20000 >$cpu_group/cpu.cfs_quota_us
+    echo $((64 << 20)) >$memory_group/memory.limit_in_bytes
+  fi
+}
+
+mount_cgroups
+for setting in $sysctls; do
+  echo "${setting#*=}" >"/proc/sys/${setting%=*}" || exit 1
+done
+{
+  echo "kernel $(uname -r)"
+  echo "architecture $(uname -m)"
+  echo "cpus $(nproc)"
+  echo "lockdown $(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/security/lockdown)"
+  echo "cgroups $(awk '$3 ~ /^cgroup/ { print $3 }' /proc/mounts | sort -u | tr '\n' ' ')"
+  echo "bpf_stats $(cat /proc/sys/kernel/bpf_stats_enabled)"
+  echo "unprivileged_bpf_disabled $(cat /proc/sys/kernel/unprivileged_bpf_disabled)"
+} >machine
+
 "$bin/jobscope" check >check.txt 2>check.err
 echo $? >check.rc
 
@@ -21,4 +64,31 @@ export WORKLOAD_MS=300
   /bin/bash /mnt/workloads.sh >own.jsonl 2>stderr
 echo $? >run.rc
 "$bin/jobscope" report recording.jobscope >again.txt 2>>stderr
-"$bin/jobscope" run --report attach.none -- true
+
+# Limits. The job's parts go into their groups themselves.
+set_limits
+"$bin/jobscope" run --json limits.json --report limits.txt -- /bin/bash -c '
+  (echo 0 >'$cpu_group'/cgroup.procs; exec /mnt/bin/spin user) >limits.jsonl
+  (echo 0 >'$memory_group'/cgroup.procs; exec /mnt/bin/touch_memory 256)
+  exit 0' 2>>stderr
+cat $cpu_group/cpu.stat >cpu.stat
+echo "$memory_group" >memory_group
+
+# An ordinary user, by file capabilities.
+cp "$bin/jobscope" /tmp/jobscope
+setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep /tmp/jobscope
+mkdir -m 1777 /tmp/theirs
+user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+"${user[@]}" prlimit --memlock=65536 /tmp/jobscope check >user.check 2>&1
+prlimit --memlock=unlimited "${user[@]}" \
+  /tmp/jobscope run --json /tmp/theirs/json --report /tmp/theirs/report -- "$bin/short_threads" 23 >user.jsonl 2>user.err
+echo $? >user.rc
+cp /tmp/theirs/json user.json
+
+# A job that runs already.
+sleep 60 &
+sleeper=$!
+"$bin/jobscope" attach --pid $sleeper --for 1s --json attach.json --report attach.txt 2>>stderr
+echo $sleeper >attach.pid
+kill $sleeper
+exit 0

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Runs jobscope under other kernels: run.py BUILD_FOLDER [KERNEL...], as in run.py build 6.1 7
+"""Runs jobscope under other kernels: run.py BUILD_FOLDER [KERNEL...], as in run.py build 6.1 7 arm64
 
 Each kernel is Debian's, fetched once, and booted in an emulated machine, two at a time. The guests only run the
 workloads; what they bring is judged here, by test_kernels.py. A kernel that the mirror lacks is skipped; fewer than
-three is a failure, unless fewer were asked for.
+three is a failure, unless fewer were asked for. arm64 is one of that architecture, with jobscope cross-compiled.
 """
 import concurrent.futures
+import dataclasses
+import json
 import os
 import shutil
 import subprocess
@@ -14,37 +16,73 @@ import tempfile
 import time
 from pathlib import Path
 
+import arm64
 import guest
 import kernels
 
 HERE = Path(__file__).resolve().parent
-ALL = ("5.10", "6.1", "6.12", "6.18", "7")
+ALL = ("arm64", "5.10", "6.1", "6.12", "6.18", "7")
 AT_ONCE = 2
 LEAST = 3
 
+# Each kernel runs on another kind of machine.
+STATISTICS = "kernel/bpf_stats_enabled=1 kernel/unprivileged_bpf_disabled=2"
+MACHINES = {
+    "5.10": {"cpus": 1, "cgroups": "v1"},
+    "6.1": {"cpus": 4, "cgroups": "hybrid"},
+    "6.12": {"cpus": 2, "cgroups": "v2", "command_line": "lockdown=integrity"},
+    "6.18": {"cpus": 2, "cgroups": "v2", "sysctls": STATISTICS},
+    "7": {"cpus": 2, "cgroups": "v2", "sysctls": STATISTICS},
+}
+ANY_MACHINE = {"cpus": 2, "cgroups": "v2"}
 
-def prepare(build, shared):
+
+@dataclasses.dataclass
+class Subject:
+    """What one guest is made of."""
+    kernel: Path
+    build: Path
+    machine: dict
+    root: Path = Path("/")
+    architecture: str = "amd64"
+
+
+def subject(pattern, build):
+    """Fetches and builds what it needs. Raises kernels.Missing."""
+    if pattern != "arm64":
+        return Subject(kernels.fetch(pattern), build, MACHINES.get(pattern, ANY_MACHINE))
+    kernel, root = kernels.fetch(arm64.KERNEL, guest.ARCHITECTURES["arm64"].flavour), arm64.root()
+    arm64.build(build / "arm64", root)
+    return Subject(kernel, build / "arm64", ANY_MACHINE, root, "arm64")
+
+
+def prepare(subject, shared):
     """What the guest needs, in the folder it shares with us."""
     binaries = shared / "bin"
-    shutil.copytree(build / "workloads", binaries)
-    shutil.copy(build / "jobscope", binaries)
+    shutil.copytree(subject.build / "workloads", binaries)
+    shutil.copy(subject.build / "jobscope", binaries)
     shutil.copy(HERE.parent / "workloads/gil_fight.py", binaries)
     for script in ("guest.sh", "workloads.sh"):
         shutil.copy(HERE / script, shared)
+    settings = subject.machine
+    (shared / "settings").write_text(f"cgroups={settings['cgroups']}\nsysctls='{settings.get('sysctls', '')}'\n")
+    (shared / "wanted.json").write_text(json.dumps(settings))
 
 
-def run_one(build, kernel, results):
+def run_one(subject, results):
     """Boots a kernel; returns what to print of it."""
-    shared = results / kernel.name
+    name = subject.kernel.name
+    shared = results / name
     shared.mkdir()
-    prepare(build, shared)
+    prepare(subject, shared)
     began = time.monotonic()
-    with guest.Guest(kernel, shared) as machine:
+    with guest.Guest(subject.kernel, shared, subject.root, subject.architecture, subject.machine["cpus"],
+                     subject.machine.get("command_line", "")) as machine:
         rc = machine.run()
     took = f"{time.monotonic() - began:.0f} s"
     if rc is None:
-        return False, f"{kernel.name}: the guest did not come to its end ({took})\n{(shared / 'console').read_text()[-3000:]}"
-    return True, f"{kernel.name}: ran ({took})"
+        return False, f"{name}: the guest did not come to its end ({took})\n{(shared / 'console').read_text()[-3000:]}"
+    return True, f"{name}: ran ({took})"
 
 
 def main():
@@ -54,7 +92,7 @@ def main():
     found = []
     for pattern in wanted:
         try:
-            found.append(kernels.fetch(pattern))
+            found.append(subject(pattern, build))
         except (kernels.Missing, OSError, subprocess.CalledProcessError) as error:
             print(f"skipped: {pattern}: {error}", flush=True)
     if len(found) < min(LEAST, len(wanted)):
@@ -63,7 +101,7 @@ def main():
         results = Path(os.environ.get("JOBSCOPE_KERNEL_RESULTS") or folder)
         all_ran = True
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            for ran, words in pool.map(lambda kernel: run_one(build, kernel, results), found):
+            for ran, words in pool.map(lambda one: run_one(one, results), found):
                 print(words, flush=True)
                 all_ran = all_ran and ran
         judged = subprocess.run([sys.executable, "-m", "pytest", "-q", HERE / "test_kernels.py"],

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "runtime"))
+sys.path[:0] = [str(HERE), str(HERE.parent / "runtime")]
+import kernels  # noqa: E402
 from harness import MS, ON_CPU, Report, assert_identity, how_many, near, part  # noqa: E402
 
 RESULTS = Path(os.environ["JOBSCOPE_KERNEL_RESULTS"])
@@ -29,6 +30,8 @@ class Home:
         self.report = Report.read(self.folder / "report.json")
         lines = (self.folder / "own.jsonl").read_text().splitlines()
         self.own = [json.loads(line) for line in lines if line.startswith("{")]
+        self.machine = dict(line.split(" ", 1) for line in self.text("machine").splitlines())
+        self.machine = {name: value.strip() for name, value in self.machine.items()}
 
     def text(self, name):
         return (self.folder / name).read_text()
@@ -44,10 +47,25 @@ def home(request):
     return Home(request.param)
 
 
+def expected_table(architecture, kernel):
+    """Of the kernel's series, or of the newest one before it."""
+    tables = [t for t in (HERE / "expected" / architecture).glob("*.txt")
+              if kernels.order(t.stem) <= kernels.order(kernel)]
+    return max(tables, key=lambda t: kernels.order(t.stem))
+
+
+def test_the_machine_is_the_one_that_was_wanted(home):
+    wanted, machine = json.loads(home.text("wanted.json")), home.machine
+    assert int(machine["cpus"]) == wanted["cpus"]
+    assert machine["cgroups"] == {"v1": "cgroup", "hybrid": "cgroup cgroup2", "v2": "cgroup2"}[wanted["cgroups"]]
+    assert machine["lockdown"] == ("integrity" if "lockdown" in wanted.get("command_line", "") else "none")
+    assert machine["bpf_stats"] == ("1" if "bpf_stats_enabled=1" in wanted.get("sysctls", "") else "0")
+    assert machine["unprivileged_bpf_disabled"] == "2"
+
+
 def test_check_is_as_expected(home):
     table = [line.rstrip() for line in home.text("check.txt").splitlines()[1:]]
-    series = ".".join(home.text("kernel").split(".")[:2])
-    expected = HERE / "expected" / f"{series}.txt"
+    expected = expected_table(home.machine["architecture"], home.machine["kernel"])
     assert table == expected.read_text().splitlines(), f"{expected} says otherwise"
 
 
@@ -56,17 +74,24 @@ def test_identity(home):
 
 
 def test_nothing_was_lost(home):
-    assert home.report["self"]["events_lost"] == 0, home.report["self"]
+    lost = home.report["self"]["lost"]
+    if int(home.machine["kernel"].split(".")[0]) >= 7:  # docs/kernels.md: preemption at tracepoints
+        lost.pop("runs of the BPF program on_file_fault", None)
+    assert lost == {}
 
 
 def test_recording_gives_the_same_report(home):
     assert home.text("again.txt") == home.text("report.txt")
 
 
-def assert_waited(home, own, reason, outside=5 * MS):
+# Known only after a look at what the process has mapped, which takes its time in a guest.
+LOOKED_UP = ("gil", "barrier")
+
+
+def assert_waited(home, own, reason, outside=50 * MS):
     thread = home.report.thread(own["tid"])
     blocked = own["blocked_ns"] - min(part(thread, "stolen"), own["on_cpu_ns"])
-    assert part(thread, reason) >= 0.9 * blocked, (own, thread)
+    assert part(thread, reason) >= (0.6 if reason in LOOKED_UP else 0.9) * blocked, (own, thread)
     assert part(thread, reason) <= 1.02 * own["wait_ns"] + outside, (own, thread)
 
 
@@ -101,7 +126,8 @@ def test_schedstat(home):
 def test_a_sleep_goes_on_after_a_stop(home):
     own, = home.lines("interrupted_sleep")
     thread = home.report.thread(own["tid"])
-    assert part(thread, "stopped") > 0 and part(thread, "sleep") > 0 and part(thread, "other") == 0, thread
+    assert part(thread, "stopped") > 0 and part(thread, "sleep") > 0, thread
+    assert part(thread, "other") < 0.1 * part(thread, "sleep"), thread
 
 
 def test_23_reads(home):
@@ -155,3 +181,44 @@ def test_who_killed_whom(home):
     own, = home.lines("kill_child")
     for process in (p for p in home.report["processes"] if p["ppid"] == own["pid"] and p["signal"] in (9, 15)):
         assert process["killed_by"]["pid"] == own["pid"], process
+
+
+def test_a_quota_of_cpu_time(home):
+    report = Report.read(home.folder / "limits.json")
+    own = json.loads(home.text("limits.jsonl"))
+    stat = dict(line.split() for line in home.text("cpu.stat").splitlines())
+    throttled = int(stat["throttled_usec"]) * 1000 if "throttled_usec" in stat else int(stat["throttled_time"])
+    ours = part(report.thread(own["tid"]), "throttled")
+    # The group's figure ends with its last period; the thread may have waited for a CPU in it, too.
+    assert 0.5 * throttled <= ours <= throttled + 20 * MS, (ours, throttled)
+    assert_identity(report)
+
+
+def test_who_died_of_a_limit_of_memory(home):
+    report = Report.read(home.folder / "limits.json")
+    victim, = [p for p in report["processes"] if p["signal"] == 9]
+    kill, = report["oom_kills"]
+    assert kill["pid"] == victim["pid"], (kill, victim)
+    assert home.text("memory_group").strip().endswith(kill["cgroup"]), kill
+    assert kill["limit_bytes"] == 64 << 20, kill
+
+
+def test_an_ordinary_user_with_file_capabilities(home):
+    assert home.text("user.rc").strip() == "0", home.text("user.err")
+    report = Report.read(home.folder / "user.json")
+    assert how_many(report.threads_named("blink"), "threads") == 23
+    assert_identity(report)
+
+
+def test_memory_of_maps_that_counts_against_a_limit(home):
+    """Before 5.11: an ordinary user is told which limit it is."""
+    said = home.text("user.check")
+    if home.machine["kernel"].startswith("5.10."):
+        assert "ulimit -l" in said, said
+    else:  # Debian has a level of perf_event_paranoid of its own, 3
+        assert "process   ok" in said and "perf_event_paranoid is 3" in said, said
+
+
+def test_a_job_that_ran_already(home):
+    thread, = Report.read(home.folder / "attach.json")["threads"]
+    assert thread["tid"] == int(home.text("attach.pid")) and part(thread, "sleep") >= 0.8 * 1000 * MS, thread

@@ -97,6 +97,21 @@ def assert_identity(report):
         assert near(sum(thread["cores"].values()), on_cpu, MS * count, 0.005), f"cores and CPU time differ: {thread}"
 
 
+def assert_ledger(report, kernel):
+    """The same figures as the kernel told the workload `ledger` of its child, a zombie by then."""
+    main = report.thread(kernel["pid"])
+    assert main["exited"]
+    assert near(part(main, *ON_CPU), kernel["on_cpu_ns"], MS, 0.005), (main, kernel)
+    assert near(part(main, "runqueue", "throttled"), kernel["run_delay_ns"], MS, 0.005), (main, kernel)
+    assert main["lifetime_ns"] <= kernel["elapsed_ns"] + MS, (main, kernel)
+
+    job = kernel["children_cpu_ns"] + kernel["self_cpu_ns"]
+    assert near(report["job"]["cpu_ns"], job, 10 * MS, 0.01), (report["job"], kernel)
+    process = report.process(kernel["pid"])
+    of_the_process = sum(part(t, *ON_CPU) for t in report["threads"] if t["pid"] == kernel["pid"])
+    assert near(process["cpu_ns"], of_the_process, MS, 0.005), process
+
+
 def shell_code(returncode):
     """What a shell says of it: after SIGINT jobscope ends by that signal itself, so that loops around it stop, too."""
     return returncode if returncode >= 0 else 128 - returncode

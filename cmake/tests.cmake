@@ -1,0 +1,19 @@
+# What only the tests run.
+
+# The program as on a kernel that lacks a field which one of its probes reads.
+add_executable(jobscope_misfit src/cli/main.cc probes/blockio/blockio.cc
+  $<FILTER:$<TARGET_OBJECTS:jobscope_objects>,EXCLUDE,probes/blockio/blockio\\.cc>)
+target_include_directories(jobscope_misfit BEFORE PRIVATE ${CMAKE_BINARY_DIR}/misfit/generated)
+target_link_libraries(jobscope_misfit PRIVATE jobscope_usage)
+set(VARIANT misfit)
+bpf_object(${CMAKE_SOURCE_DIR}/probes/blockio/blockio.bpf.c jobscope_misfit -Dcmd_flags=no_such_field)
+unset(VARIANT)
+
+# Unit tests lie beside what they test; they need no privileges.
+enable_testing()
+find_package(GTest REQUIRED)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc probes/*_test.cc)
+add_executable(unit_tests ${test_sources})
+target_link_libraries(unit_tests PRIVATE jobscope_objects GTest::gtest_main GTest::gmock)
+target_compile_definitions(unit_tests PRIVATE JOBSCOPE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+add_test(NAME unit COMMAND unit_tests)
