@@ -32,7 +32,8 @@ def build(folder, sysroot):
         subprocess.run([str(c) for c in command], check=True, cwd=SOURCES, env=environment, stdout=subprocess.DEVNULL)
 
     toolchain = SOURCES / "cmake/aarch64.cmake"
-    run("scripts/configure.sh", folder, f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", "-DBUILD_TESTING=OFF")
+    run("scripts/configure.sh", folder, f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", "-DBUILD_TESTING=OFF",
+        "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1")
     run("cmake", "--build", folder, "--parallel", os.cpu_count(), "--target", "jobscope")
     run("make", "-C", "tests/workloads", f"OUT={folder}/workloads",
         f"CC=aarch64-linux-gnu-gcc --sysroot={sysroot}")

@@ -52,7 +52,8 @@ class Apt:
         self.options = [f"-oDir::Etc::SourceList={directory}/sources.list", "-oDir::Etc::SourceParts=-",
                         f"-oDir::State={directory}", f"-oDir::State::Lists={directory}/lists",
                         f"-oDir::State::Status={directory}/status", f"-oDir::Cache={directory}/cache",
-                        f"-oAPT::Architecture={architecture}", f"-oAPT::Architectures={architecture}"]
+                        f"-oAPT::Architecture={architecture}", f"-oAPT::Architectures={architecture}",
+                        "-oAcquire::Languages=none"]
         # A suite that the mirror no longer has fails; the others are there.
         self.run("apt-get", "update", check=False)
 
@@ -110,7 +111,7 @@ def unpack_kernel(apt, version, packages, folder):
         archive.unlink()
     if not (folder / "lib").exists():
         (folder / "lib").symlink_to("usr/lib")
-    subprocess.run(["depmod", "-b", folder, version], check=True)
+    subprocess.run(["depmod", "-b", folder, version], check=True, stderr=subprocess.DEVNULL)  # warns of absent lists
 
 
 def fetch(pattern, flavour="cloud-amd64"):

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -28,7 +29,7 @@ LEAST = 3
 # Each kernel runs on another kind of machine.
 STATISTICS = "kernel/bpf_stats_enabled=1 kernel/unprivileged_bpf_disabled=2"
 MACHINES = {
-    "5.10": {"cpus": 1, "cgroups": "v1"},
+    "5.10": {"cpus": 1, "cgroups": "v1", "small_memlock": "yes"},
     "6.1": {"cpus": 4, "cgroups": "hybrid"},
     "6.12": {"cpus": 2, "cgroups": "v2", "command_line": "lockdown=integrity"},
     "6.18": {"cpus": 2, "cgroups": "v2", "sysctls": STATISTICS},
@@ -47,11 +48,15 @@ class Subject:
     architecture: str = "amd64"
 
 
-def subject(pattern, build):
+fetching = threading.Lock()
+
+
+def make_subject(pattern, build):
     """Fetches and builds what it needs. Raises kernels.Missing."""
-    if pattern != "arm64":
-        return Subject(kernels.fetch(pattern), build, MACHINES.get(pattern, ANY_MACHINE))
-    kernel, root = kernels.fetch(arm64.KERNEL, guest.ARCHITECTURES["arm64"].flavour), arm64.root()
+    with fetching:
+        if pattern != "arm64":
+            return Subject(kernels.fetch(pattern), build, MACHINES.get(pattern, ANY_MACHINE))
+        kernel, root = kernels.fetch(arm64.KERNEL, guest.ARCHITECTURES["arm64"].flavour), arm64.root()
     arm64.build(build / "arm64", root)
     return Subject(kernel, build / "arm64", ANY_MACHINE, root, "arm64")
 
@@ -65,12 +70,20 @@ def prepare(subject, shared):
     for script in ("guest.sh", "workloads.sh"):
         shutil.copy(HERE / script, shared)
     settings = subject.machine
-    (shared / "settings").write_text(f"cgroups={settings['cgroups']}\nsysctls='{settings.get('sysctls', '')}'\n")
+    (shared / "settings").write_text("".join(f"{name}='{value}'\n" for name, value in settings.items()))
     (shared / "wanted.json").write_text(json.dumps(settings))
 
 
-def run_one(subject, results):
-    """Boots a kernel; returns what to print of it."""
+def run_one(pattern, build, results):
+    """Boots a kernel. Prints what came of it, and returns that: "ran", "skipped" or "failed"."""
+    try:
+        subject = make_subject(pattern, build)
+    except (kernels.Missing, OSError) as error:
+        print(f"skipped: {pattern}: {error}", flush=True)
+        return "skipped"
+    except subprocess.CalledProcessError as error:
+        print(f"failed: {pattern}: {error}", flush=True)
+        return "failed"
     name = subject.kernel.name
     shared = results / name
     shared.mkdir()
@@ -79,34 +92,28 @@ def run_one(subject, results):
     with guest.Guest(subject.kernel, shared, subject.root, subject.architecture, subject.machine["cpus"],
                      subject.machine.get("command_line", "")) as machine:
         rc = machine.run()
-    took = f"{time.monotonic() - began:.0f} s"
+    took = time.monotonic() - began
     if rc is None:
-        return False, f"{name}: the guest did not come to its end ({took})\n{(shared / 'console').read_text()[-3000:]}"
-    return True, f"{name}: ran ({took})"
+        console = (shared / "console").read_text(errors="replace")[-3000:]
+        print(f"failed: {name}: the guest did not come to its end ({took:.0f} s)\n{console}", flush=True)
+        return "failed"
+    print(f"ran: {name} ({took:.0f} s)", flush=True)
+    return "ran"
 
 
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     build, wanted = Path(sys.argv[1]).resolve(), sys.argv[2:] or ALL
-    found = []
-    for pattern in wanted:
-        try:
-            found.append(subject(pattern, build))
-        except (kernels.Missing, OSError, subprocess.CalledProcessError) as error:
-            print(f"skipped: {pattern}: {error}", flush=True)
-    if len(found) < min(LEAST, len(wanted)):
-        sys.exit(f"only {len(found)} of {len(wanted)} kernels could be had")
     with tempfile.TemporaryDirectory(prefix="jobscope-kernels-") as folder:
         results = Path(os.environ.get("JOBSCOPE_KERNEL_RESULTS") or folder)
-        all_ran = True
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            for ran, words in pool.map(lambda one: run_one(one, results), found):
-                print(words, flush=True)
-                all_ran = all_ran and ran
+            ends = list(pool.map(lambda pattern: run_one(pattern, build, results), wanted))
+        if ends.count("ran") < min(LEAST, len(wanted)):
+            sys.exit(f"only {ends.count('ran')} of {len(wanted)} kernels ran")
         judged = subprocess.run([sys.executable, "-m", "pytest", "-q", HERE / "test_kernels.py"],
                                 env={**os.environ, "JOBSCOPE_KERNEL_RESULTS": str(results)})
-        sys.exit(judged.returncode or not all_ran)
+        sys.exit(judged.returncode or "failed" in ends)
 
 
 if __name__ == "__main__":

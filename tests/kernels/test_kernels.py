@@ -120,7 +120,9 @@ def test_schedstat(home):
             continue
         thread = home.report.thread(own["tid"])
         assert part(thread, *ON_CPU) >= 0.995 * own["on_cpu_ns"] - MS, (own, thread)
-        assert near(part(thread, "runqueue", "throttled"), own["run_delay_ns"], 20 * MS, 0.05), (own, thread)
+        # One that is throttled may be so once more before it has ended.
+        slack = 100 * MS if part(thread, "throttled") else 20 * MS
+        assert near(part(thread, "runqueue", "throttled"), own["run_delay_ns"], slack, 0.05), (own, thread)
 
 
 def test_a_sleep_goes_on_after_a_stop(home):
@@ -142,7 +144,7 @@ def test_waits_of_different_names(home):
     assert 0.9 * 211 <= sum(w["waits"] for w in named) <= 211, named
 
 
-def test_1008_children(home):
+def test_every_child(home):
     own, = home.lines("spawn_storm")
     children = [p for p in home.report.processes_named("exit_with") if p["ppid"] != own["pid"]]
     codes = {}
@@ -184,20 +186,17 @@ def test_who_killed_whom(home):
 
 
 def test_a_quota_of_cpu_time(home):
-    report = Report.read(home.folder / "limits.json")
-    own = json.loads(home.text("limits.jsonl"))
+    own = home.lines("spin")[-1]
     stat = dict(line.split() for line in home.text("cpu.stat").splitlines())
     throttled = int(stat["throttled_usec"]) * 1000 if "throttled_usec" in stat else int(stat["throttled_time"])
-    ours = part(report.thread(own["tid"]), "throttled")
+    ours = part(home.report.thread(own["tid"]), "throttled")
     # The group's figure ends with its last period; the thread may have waited for a CPU in it, too.
     assert 0.5 * throttled <= ours <= throttled + 20 * MS, (ours, throttled)
-    assert_identity(report)
 
 
 def test_who_died_of_a_limit_of_memory(home):
-    report = Report.read(home.folder / "limits.json")
-    victim, = [p for p in report["processes"] if p["signal"] == 9]
-    kill, = report["oom_kills"]
+    kill, = home.report["oom_kills"]
+    victim, = [p for p in home.report.processes_named("touch_memory") if p["signal"] == 9]
     assert kill["pid"] == victim["pid"], (kill, victim)
     assert home.text("memory_group").strip().endswith(kill["cgroup"]), kill
     assert kill["limit_bytes"] == 64 << 20, kill
@@ -207,16 +206,17 @@ def test_an_ordinary_user_with_file_capabilities(home):
     assert home.text("user.rc").strip() == "0", home.text("user.err")
     report = Report.read(home.folder / "user.json")
     assert how_many(report.threads_named("blink"), "threads") == 23
+    lacks = {probe["name"]: probe["reason"] for probe in report["probes"] if probe["state"] != "ok"}
+    # Debian has a level of its own, 3, that asks for more to sample CPUs.
+    assert "perf_event_paranoid is 3" in lacks.pop("sched"), report["probes"]
+    assert set(lacks) <= {"fault"}, report["probes"]
     assert_identity(report)
 
 
 def test_memory_of_maps_that_counts_against_a_limit(home):
     """Before 5.11: an ordinary user is told which limit it is."""
-    said = home.text("user.check")
-    if home.machine["kernel"].startswith("5.10."):
-        assert "ulimit -l" in said, said
-    else:  # Debian has a level of perf_event_paranoid of its own, 3
-        assert "process   ok" in said and "perf_event_paranoid is 3" in said, said
+    if "small_memlock" in json.loads(home.text("wanted.json")):
+        assert "ulimit -l" in home.text("user.check")
 
 
 def test_a_job_that_ran_already(home):

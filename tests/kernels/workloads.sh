@@ -1,5 +1,6 @@
 #!/bin/bash
-# The job of a guest: one workload after the other; each prints its line of JSON.
+# The job of a guest: one workload after the other; each prints its line of JSON. cpu_group and
+# memory_group are folders of cgroups.
 set -u
 w=/mnt/bin
 big=/tmp/disk/big
@@ -36,9 +37,14 @@ for how in user system; do "$w/spin" $how; done
 
 "$w/short_threads" 211
 "$w/many_threads" 307
-"$w/spawn_storm" 8 1008 "$w/exit_with"
+"$w/spawn_storm" 8 224 "$w/exit_with"
 "$w/orphan"
 "$w/pid_reuse"
 "$w/thread_exec" "$w/exit_with" 7
 "$w/kill_child"
 "$w/touch_memory" 64
+
+# In groups with limits, into which they go by themselves: 1/5 of a CPU; 64 MiB.
+(echo 0 >"$cpu_group/cgroup.procs" && exec -a slow "$w/spin" user)
+(echo 0 >"$memory_group/cgroup.procs" && exec "$w/touch_memory" 256)
+exit 0
