@@ -11,9 +11,12 @@ struct exec_scratch {
   char argv[ARGV_MAX];
 };
 
+/* A program that is preempted while it fills one must not find it changed. */
+enum teller { TOLD_IN_TIME, TOLD_LATE, TELLERS };
+
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
+  __uint(max_entries, TELLERS);
   __type(key, u32);
   __type(value, struct exec_scratch);
 } exec_scratches SEC(".maps");
@@ -30,8 +33,9 @@ static __always_inline bool wake_is_due(void) {
   return true;
 }
 
-/* The current task has a new image. */
-static __always_inline void tell_exec(struct thread *t, struct task_struct *task) {
+/* The current task has a new image. If that is found out only when the image is gone again, its
+ * arguments are not known; its name comes with its end. */
+static __always_inline void tell_exec(struct thread *t, struct task_struct *task, u32 teller) {
   // An exec by another thread than the leader takes the leader's place and pid.
   t->tid = task->pid;
   t->process = task->group_leader->start_time;
@@ -40,8 +44,7 @@ static __always_inline void tell_exec(struct thread *t, struct task_struct *task
   t->exec_id = task->self_exec_id;
   forget_hints(task);
 
-  u32 zero = 0;
-  struct exec_scratch *s = bpf_map_lookup_elem(&exec_scratches, &zero);
+  struct exec_scratch *s = bpf_map_lookup_elem(&exec_scratches, &teller);
   struct mm_struct *mm = task->mm;
   if (!s || !mm) return;
   s->record.event.type = EVENT_EXEC;

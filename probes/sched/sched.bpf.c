@@ -226,7 +226,7 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 static __noinline void tell_missed_exec(struct thread *t, struct task_struct *task) {
   struct pt_regs *regs = user_regs(task);
   long call = REGS_SYSCALL(regs);
-  if (call != __NR_execve && call != __NR_execveat) tell_exec(t, task);
+  if (call != __NR_execve && call != __NR_execveat) tell_exec(t, task, TOLD_LATE);
 }
 
 static __always_inline void leave(struct thread *t, struct task_struct *task, bool preempt) {

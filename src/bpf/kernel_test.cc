@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 
 #include "src/bpf/kernel_btf.h"
+#include "src/bpf/prototype.h"
 
 namespace jobscope {
 namespace {
@@ -42,6 +44,18 @@ TEST(PreemptCount, lies_in_the_variables_of_its_cpu) {
   EXPECT_EQ(*distance % 4, 0);
   EXPECT_THAT(variable_at(kernel_btf(), "runqueues", *distance),
               AnyOf("__preempt_count", "pcpu_hot"));
+}
+
+TEST(Mask, names_features_whole) {
+  ::setenv("JOBSCOPE_WITHOUT", "task_storage,sched_switch", 1);
+  EXPECT_TRUE(is_masked("task_storage"));
+  EXPECT_TRUE(is_masked("sched_switch"));
+  EXPECT_FALSE(is_masked("sched"));
+  EXPECT_FALSE(is_masked("switch"));
+  EXPECT_FALSE(tracepoint_arguments("sched_switch"));
+  ::unsetenv("JOBSCOPE_WITHOUT");
+  EXPECT_FALSE(is_masked("task_storage"));
+  EXPECT_FALSE(is_masked(""));
 }
 
 }  // namespace

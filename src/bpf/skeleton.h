@@ -8,6 +8,7 @@
 
 #include "src/base/result.h"
 #include "src/bpf/kernel.h"
+#include "src/bpf/kernel_btf.h"
 #include "src/bpf/log.h"
 #include "src/bpf/shared_maps.h"
 
@@ -22,6 +23,10 @@ class Skeleton {
     BpfLog log;
     skeleton_.reset(S::open(nullptr));
     if (!skeleton_) return log.failure("opening a BPF object", errno);
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, skeleton_->obj) {
+      if (is_masked(bpf_program__name(program))) bpf_program__set_autoload(program, false);
+    }
     if constexpr (requires { skeleton_->rodata->has_task_storage; }) {  // of bpf/session.bpf.h
       skeleton_->rodata->nr_cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
       skeleton_->rodata->has_task_storage = has_task_storage();
@@ -62,6 +67,7 @@ using Link = std::unique_ptr<bpf_link, DestroyLink>;
 
 // Attaches one program by its section.
 inline Result<Link> attach(bpf_program* program) {
+  if (is_masked(bpf_program__name(program))) return Link();
   BpfLog log;
   bpf_link* link = bpf_program__attach(program);
   if (!link) return log.failure(std::string("attaching ") + bpf_program__name(program), errno);

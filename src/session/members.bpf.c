@@ -89,7 +89,7 @@ static __always_inline void move_thread(u32 from, u32 to) {
 
 // The root of a job that we start: a member from the moment it becomes the job's command.
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task, int old_pid) {
+int BPF_PROG(on_root_exec, struct task_struct *task, int old_pid) {
   if (!has_task_storage) move_thread(old_pid, task->pid);
   u32 pid = task->tgid;
   u32 *job = bpf_map_lookup_elem(&roots, &pid);

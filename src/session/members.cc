@@ -94,7 +94,7 @@ Result<std::unique_ptr<Members>> Members::open(SharedMaps& maps, uint32_t cpus) 
     for (int i = 0; i < 5; ++i) ::usleep(500);
   }
   impl->fork = TRY(attach(skeleton->progs.on_fork));
-  impl->exec = TRY(attach(skeleton->progs.on_exec));
+  impl->exec = TRY(attach(skeleton->progs.on_root_exec));
   impl->walk = TRY(attach(skeleton->progs.walk));
   return std::unique_ptr<Members>(new Members(std::move(impl)));
 }

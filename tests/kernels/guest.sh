@@ -6,12 +6,13 @@ set -u
 export LC_ALL=C.UTF-8
 cd /mnt || exit 1
 bin=/mnt/bin
-. ./settings
+# shellcheck source=/dev/null
+. ./settings # from run.py
 
 # cgroups=v1, hybrid or v2. Makes a group for a limit of CPU time, and one for memory.
 mount_cgroups() {
   local root=/sys/fs/cgroup
-  if [[ $cgroups == v2 ]]; then
+  if [[ ${cgroups:?} == v2 ]]; then
     mount -t cgroup2 cgroup $root
     echo "+cpu +memory" >$root/cgroup.subtree_control
     cpu_group=$root/slow memory_group=$root/small
@@ -36,7 +37,7 @@ set_limits() { # 1/5 of a CPU, 64 MiB
   fi
 }
 
-said() { echo "$(cut -d' ' -f1 /proc/uptime) $*" >>times; }
+said() { echo "$(cut -d' ' -f1 /proc/uptime) $*" >>'times'; }
 
 mount_cgroups
 said "up"
@@ -89,7 +90,8 @@ said "the job of a user"
 # A job that runs already.
 sleep 60 &
 sleeper=$!
-"$bin/jobscope" attach --pid $sleeper --for 1s --json attach.json --report attach.txt 2>>stderr
+echo $sleeper >$cpu_group/cgroup.procs
+"$bin/jobscope" attach --cgroup $cpu_group --for 1s --json attach.json --report attach.txt 2>>stderr
 echo $sleeper >attach.pid
 kill $sleeper
 said "a job that ran already"

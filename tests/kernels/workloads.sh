@@ -2,6 +2,7 @@
 # The job of a guest: one workload after the other; each prints its line of JSON. cpu_group and
 # memory_group are folders of cgroups.
 set -u
+: "${cpu_group:?}" "${memory_group:?}"
 w=/mnt/bin
 big=/tmp/disk/big
 kernel_reads() { awk '$3 == "vda" { print $4 }' /proc/diskstats; }

@@ -37,6 +37,11 @@ def file_system(path):
     return call("stat", "--file-system", "--format=%T", path).strip()
 
 
+def kernel_has_function(name):
+    """Whether BPF could trace or call it."""
+    return f"FUNC '{name}'" in call("bpftool", "btf", "dump", "file", "/sys/kernel/btf/vmlinux", "format", "raw")
+
+
 def character_devices():
     """The names of the drivers of character devices, from /proc/devices."""
     text = Path("/proc/devices").read_text().split("Block devices:")[0]

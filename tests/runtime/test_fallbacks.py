@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from machine import kernel_has_function
 from harness import (JOBSCOPE, MS, assert_identity, assert_ledger, environment, finish, how_many, part, start,
                      workload)
 
@@ -57,6 +58,27 @@ def test_a_job_that_runs_already(features):
     assert watch.returncode == 0, err
     thread, = json.loads(out)["threads"]
     assert part(thread, "sleep") >= 900 * MS, thread
+
+
+@pytest.mark.parametrize("missed", ["on_fork", "on_exec", "on_exit", "on_fork,on_exec,on_exit"])
+def test_what_a_preempted_program_missed_is_made_up_for(run, missed):
+    """Since 7.0 each of these may be left out now and then (bpf/processes.bpf.h); here they never run."""
+    if not kernel_has_function("kfree_nolock"):
+        pytest.skip("made up for since 6.18")
+    result = run(workload("spawn_storm", 7, 1057, *workload("exit_with")), env=environment(JOBSCOPE_WITHOUT=missed))
+    children = result.report.processes_named("exit_with")
+    codes = {}
+    for child in children:
+        codes[str(child["exit_code"])] = codes.get(str(child["exit_code"]), 0) + child.get("processes", 1)
+        if "on_exec,on_exit" not in missed:  # its image was gone before anybody looked
+            assert child["argv"][0].endswith("/exit_with"), child
+    # A switch from a guarded init to a newborn is not shown on some kernels (docs/design.md, "Known gaps").
+    unseen = 2 if "on_fork" in missed else 0
+    assert codes.keys() == result.workload["codes"].keys()
+    assert 1057 - unseen <= sum(codes.values()) <= 1057, codes
+    assert_identity(result.report)
+    result = run(workload("short_threads", 211), env=environment(JOBSCOPE_WITHOUT=missed))
+    assert how_many(result.report.threads_named("blink"), "threads") == 211
 
 
 def test_block_requests_without_their_own_tracepoints(run, big_file):
