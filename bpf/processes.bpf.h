@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* A process's exec and its end, as told to user space: at their tracepoints, and at a switch if the
- * tracepoint was missed. It can be: since 7.0 a program at a tracepoint may be preempted, and while
- * it is, the kernel leaves out further runs of it on that CPU (bpf_prog.active). */
+ * tracepoint was missed. It can be: since 7.0 (a46023d5616e) a program at a tracepoint may be
+ * preempted, and while it is, the kernel leaves out further runs of it on that CPU
+ * (bpf_prog.active). What remains unknown: the end of a process whose leader left its CPU for the
+ * last time before its fellows did, the arguments of an image that was gone before anybody looked.
+ */
 #pragma once
 
 #include "bpf/session.bpf.h"
@@ -11,8 +14,14 @@ struct exec_scratch {
   char argv[ARGV_MAX];
 };
 
-/* A program that is preempted while it fills one must not find it changed. */
-enum teller { TOLD_IN_TIME, TOLD_LATE, TELLERS };
+/* Each program has its own: one that is preempted while it fills it must not find it changed. The
+ * map is not shared between objects. */
+enum teller {
+  TELLER_EXEC,
+  TELLER_EXIT,
+  TELLER_SWITCH = 0, /* in another object */
+  TELLERS = 2,
+};
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -33,8 +42,12 @@ static __always_inline bool wake_is_due(void) {
   return true;
 }
 
-/* The current task has a new image. If that is found out only when the image is gone again, its
- * arguments are not known; its name comes with its end. */
+static __always_inline void count_made_up(u32 what) {
+  struct globals *g = globals();
+  if (g && what < MADE_UPS) __sync_fetch_and_add(&g->made_up[what], 1);
+}
+
+/* The current task has a new image. */
 static __always_inline void tell_exec(struct thread *t, struct task_struct *task, u32 teller) {
   // An exec by another thread than the leader takes the leader's place and pid.
   t->tid = task->pid;
@@ -46,7 +59,10 @@ static __always_inline void tell_exec(struct thread *t, struct task_struct *task
 
   struct exec_scratch *s = bpf_map_lookup_elem(&exec_scratches, &teller);
   struct mm_struct *mm = task->mm;
-  if (!s || !mm) return;
+  if (!s || !mm || mm->arg_end < mm->arg_start) { /* gone, or half made by an exec that fails */
+    count_loss(LOST_EVENTS);
+    return;
+  }
   s->record.event.type = EVENT_EXEC;
   s->record.process = t->process;
   s->record.pid = t->pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* What all BPF objects of a session share: the threads of the jobs, the ring of rare events and the
- * counters of what was lost. A map declared in bpf/ exists once per session: the first object that
- * is loaded creates it, the others are given it (src/bpf/shared_maps.h). */
+ * counters of what was lost. Of the maps declared in bpf/, those that src/bpf/shared_maps.cc names
+ * exist once per session: the first object that is loaded creates one, the others are given it. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -16,8 +16,9 @@
 #define EVENTS_SIZE (4 << 20)
 
 /* What the kernel has; set before load (src/bpf/skeleton.h). Where it lacks storage on tasks
- * (4cf1bc1f1045, 5.11), the same maps are hashes by thread and by process id. That kernel does not
- * tell the type of the current task either, so its fields are read by helper. */
+ * (in tracing programs: a10787e6d58c, 5.13), the same maps are hashes by thread and by process id.
+ * That kernel does not tell the type of the current task either, so its fields are read by helper.
+ */
 const volatile __u8 has_task_storage = 1;
 const volatile __u8 has_task_pt_regs = 1; /* dd6e10fbd9fb, 5.15 */
 const volatile __u8 has_sched_info = 1;   /* CONFIG_SCHED_INFO */

@@ -207,15 +207,24 @@ struct unsent {
   __u64 parts[REASON_COUNT];
 };
 
+/* See bpf/processes.bpf.h. */
+enum made_up {
+  MADE_UP_FORK,
+  MADE_UP_EXEC,
+  MADE_UP_EXIT,
+  MADE_UPS,
+};
+
 /* One per session, shared by all its BPF objects. */
 struct globals {
-  __u64 clock_offset;  /* CLOCK_MONOTONIC - rq->clock */
-  __u64 clock_seen;    /* rq->clock when it was last compared */
-  __u64 clock_cost;    /* ns between two readings of the clock, one after the other */
-  __s64 threads;       /* members that have not left their CPU for the last time */
-  __u64 wait_entries;  /* put into the map `waits` so far */
-  __u64 waker_entries; /* put into the map `wakers` so far */
-  __u64 last_wake;     /* CLOCK_MONOTONIC: when the reader of the ring was last woken for an exec */
+  __u64 clock_offset;      /* CLOCK_MONOTONIC - rq->clock */
+  __u64 clock_seen;        /* rq->clock when it was last compared */
+  __u64 clock_cost;        /* ns between two readings of the clock, one after the other */
+  __s64 threads;           /* members that have not left their CPU for the last time */
+  __u64 wait_entries;      /* put into the map `waits` so far */
+  __u64 waker_entries;     /* put into the map `wakers` so far */
+  __u64 made_up[MADE_UPS]; /* what was found out at the next switch because a program missed it */
+  __u64 last_wake; /* CLOCK_MONOTONIC: when the reader of the ring was last woken for an exec */
 };
 
 /* Run time of the programs on hot paths, per CPU: one run of COST_EVERY is timed. */

@@ -317,6 +317,14 @@ static __always_inline u8 wait_on_futex(struct thread *t, struct task_struct *ta
   return REASON_FUTEX;
 }
 
+static __always_inline bool is_compat_call(struct task_struct *task) {
+#if defined(__TARGET_ARCH_x86)
+  return task->thread_info.status & TS_COMPAT;
+#else
+  return false;
+#endif
+}
+
 /* The reason of a blocked task; fills t->wait. */
 static __always_inline u8 wait_reason(struct thread *t, struct task_struct *task, long state) {
   bool stopped = state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN);
@@ -334,9 +342,7 @@ static __always_inline u8 wait_reason(struct thread *t, struct task_struct *task
   if (stopped) return REASON_STOPPED;
   bool io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
   if (call < 0) return io_wait ? wait_on_io(t, REASON_PAGE_FAULT) : REASON_MEMORY;
-#if defined(__TARGET_ARCH_x86)
-  if (task->thread_info.status & TS_COMPAT) return io_wait ? REASON_DISK_READ : REASON_OTHER;
-#endif
+  if (is_compat_call(task)) return io_wait ? REASON_DISK_READ : REASON_OTHER;
   u8 class = call < MAX_CALLS ? calls[call & (MAX_CALLS - 1)] : CALL_OTHER;
   u32 fd = REGS_ARG1(regs);
   u8 on_disk = REASON_OTHER, on_socket = REASON_OTHER;

@@ -1,12 +1,12 @@
 # What only the tests run.
 
 # The program as on a kernel that lacks a field which one of its probes reads.
-add_executable(jobscope_misfit src/cli/main.cc probes/blockio/blockio.cc
+add_executable(jobscope_missing_field src/cli/main.cc probes/blockio/blockio.cc
   $<FILTER:$<TARGET_OBJECTS:jobscope_objects>,EXCLUDE,probes/blockio/blockio\\.cc>)
-target_include_directories(jobscope_misfit BEFORE PRIVATE ${CMAKE_BINARY_DIR}/misfit/generated)
-target_link_libraries(jobscope_misfit PRIVATE jobscope_usage)
-set(VARIANT misfit)
-bpf_object(${CMAKE_SOURCE_DIR}/probes/blockio/blockio.bpf.c jobscope_misfit -Dcmd_flags=no_such_field)
+target_include_directories(jobscope_missing_field BEFORE PRIVATE ${CMAKE_BINARY_DIR}/missing_field/generated)
+target_link_libraries(jobscope_missing_field PRIVATE jobscope_usage)
+set(VARIANT missing_field)
+bpf_object(${CMAKE_SOURCE_DIR}/probes/blockio/blockio.bpf.c jobscope_missing_field -Dcmd_flags=no_such_field)
 unset(VARIANT)
 
 # Unit tests lie beside what they test; they need no privileges.

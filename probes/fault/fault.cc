@@ -18,7 +18,7 @@ constexpr size_t kTop = 10;
 class FaultProbe : public Probe {
  public:
   Result<> start(SharedMaps& maps) override {
-    if (!tracepoint_arguments("mm_filemap_fault")) {  // 6.10, 06a6b2c8b2c9
+    if (!tracepoint_arguments("mm_filemap_fault")) {  // 6.12, b6273b55d885
       degraded_ = "this kernel does not tell which file a page fault is for";
       return {};
     }

@@ -6,7 +6,7 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task) {
   struct thread *t = member(task);
   if (!t) return 0;
-  tell_exec(t, task, TOLD_IN_TIME);
+  tell_exec(t, task, TELLER_EXEC);
   return 0;
 }
 
@@ -15,7 +15,10 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task) {
   struct thread *t = member(task);
   if (!t) return 0;
-  if (t->exec_id != task->self_exec_id) tell_exec(t, task, TOLD_LATE);
+  if (t->exec_id != task->self_exec_id) {
+    count_made_up(MADE_UP_EXEC);
+    tell_exec(t, task, TELLER_EXIT);
+  }
   if (task->signal->live.counter != 0) return 0;
   if (!has_task_storage) forget_hints(task);
   tell_end(t, leader_of(task), task);

@@ -11,6 +11,8 @@
 namespace jobscope {
 namespace {
 
+constexpr uint64_t kForeignAfter = 60'000'000'000;  // ns
+
 class ProcessProbe : public Probe {
  public:
   Result<> start(SharedMaps& maps) override {
@@ -64,11 +66,12 @@ class ProcessProbe : public Probe {
   }
 
   // A process that was forked and did not exec is known late. Those that the kernel named are the
-  // job's; what is never known was somebody else's.
+  // job's; what is not known after a while was somebody else's.
   void settle_oom_kills() {
+    const uint64_t old = monotonic_now() - kForeignAfter;
     std::erase_if(unsettled_, [&](OomKill& kill) {
-      const auto name = processes_.oom_killed(kill.pid);
-      if (!name && kill.name.empty()) return false;
+      const auto name = processes_.oom_killed(kill.pid, kill.at);
+      if (!name && kill.name.empty()) return kill.at < old;
       if (kill.name.empty()) kill.name = *name;
       oom_kills_.push_back(kill);
       return true;

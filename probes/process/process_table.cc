@@ -99,11 +99,11 @@ void ProcessTable::end(const process_event& event) {
   if (ended_ > kMaxEnded + kMaxEnded / 10) fold();
 }
 
-std::optional<std::string> ProcessTable::oom_killed(uint32_t pid) {
-  const auto after = processes_.upper_bound({pid, ~uint64_t{0}});
+std::optional<std::string> ProcessTable::oom_killed(uint32_t pid, uint64_t at) {
+  const auto after = processes_.upper_bound({pid, at});
   if (after == processes_.begin()) return std::nullopt;
   auto& [id, process] = *std::prev(after);
-  if (id.pid != pid) return std::nullopt;
+  if (id.pid != pid || (process.ended && process.event.at < at)) return std::nullopt;
   process.oom = true;
   return process.name;
 }

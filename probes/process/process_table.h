@@ -26,9 +26,10 @@ class ProcessTable {
   void thread(const ThreadRecord& record);
   void exec(const exec_event& event, std::string_view argv);
   void end(const process_event& event);
-  // Makes the OOM killer the one who killed this process, and returns its name; nothing if it is
-  // not, or not yet, known to be one of the job's.
-  std::optional<std::string> oom_killed(uint32_t pid);
+  // Makes the OOM killer the one who killed the process that had this pid at that moment
+  // (CLOCK_MONOTONIC), and returns its name; nothing if it is not, or not yet, known to be one of
+  // the job's.
+  std::optional<std::string> oom_killed(uint32_t pid, uint64_t at);
 
   void write(uint64_t clock_offset, std::vector<ProcessUse>& to);
 

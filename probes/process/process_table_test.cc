@@ -150,11 +150,11 @@ TEST(ProcessTable, signals_of_keys_come_from_the_terminal_and_others_from_the_ke
 
 TEST(ProcessTable, the_oom_killer_kills_the_newest_process_of_a_pid_by_sigkill) {
   ProcessTable table;
-  EXPECT_EQ(table.oom_killed(kPid), std::nullopt);  // not ours, as far as is known
+  EXPECT_EQ(table.oom_killed(kPid, kStart + 2000), std::nullopt);  // not ours, as far as is known
   table.exec(exec_of("old"), ""sv);
   table.exec(exec_of("new", kPid, kStart + 1000), ""sv);
   table.exec(exec_of("below", kPid - 1), ""sv);
-  EXPECT_EQ(table.oom_killed(kPid), "new");
+  EXPECT_EQ(table.oom_killed(kPid, kStart + 2000), "new");
   table.end(end_of(SIGKILL, kPid - 1));
   table.end(end_of(SIGKILL));
   table.end(end_of(SIGKILL, kPid, kStart + 1000));
@@ -167,10 +167,20 @@ TEST(ProcessTable, the_oom_killer_kills_the_newest_process_of_a_pid_by_sigkill) 
   EXPECT_EQ(processes[2].killed_by->pid, 0u);
 }
 
+TEST(ProcessTable, an_oom_kill_before_or_after_a_process_was_of_another_one_with_its_pid) {
+  ProcessTable table;
+  table.exec(exec_of("train"), ""sv);
+  EXPECT_EQ(table.oom_killed(kPid, kStart - 1), std::nullopt);
+  const process_event end = end_of(SIGKILL);
+  table.end(end);
+  EXPECT_EQ(table.oom_killed(kPid, end.at + 1), std::nullopt);
+  EXPECT_FALSE(one(table).killed_by);
+}
+
 TEST(ProcessTable, who_ends_well_in_spite_of_the_oom_killer_was_killed_by_nobody) {
   ProcessTable table;
   table.exec(exec_of("train"), ""sv);
-  table.oom_killed(kPid);
+  table.oom_killed(kPid, kStart + 1);
   table.end(end_of(0));
   EXPECT_FALSE(one(table).killed_by);
 }

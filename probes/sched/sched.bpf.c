@@ -208,7 +208,10 @@ static __always_inline void keep_unsent(struct thread *t) {
 }
 
 static __always_inline void end_thread(struct thread *t, struct task_struct *task) {
-  if (t->wait.main_thread && !t->end_told && task->signal->live.counter == 0) tell_end(t, t, task);
+  if (t->wait.main_thread && !t->end_told && task->signal->live.counter == 0) {
+    count_made_up(MADE_UP_EXIT);
+    tell_end(t, t, task);
+  }
   t->state = THREAD_ENDED;
   copy_ledger(t, task);
   u32 size = sizeof(*t) + nr_cpus * sizeof(u64);
@@ -226,7 +229,9 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 static __noinline void tell_missed_exec(struct thread *t, struct task_struct *task) {
   struct pt_regs *regs = user_regs(task);
   long call = REGS_SYSCALL(regs);
-  if (call != __NR_execve && call != __NR_execveat) tell_exec(t, task, TOLD_LATE);
+  if (call == __NR_execve || call == __NR_execveat || is_compat_call(task)) return;
+  count_made_up(MADE_UP_EXEC);
+  tell_exec(t, task, TELLER_SWITCH);
 }
 
 static __always_inline void leave(struct thread *t, struct task_struct *task, bool preempt) {
@@ -282,10 +287,12 @@ static __always_inline struct thread *adopt_newborn(struct task_struct *task) {
   struct thread *parent = thread_of(process ? task->real_parent : task->group_leader);
   if (!parent) return NULL;
   struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (t)
-    init_child(t, task, parent);
-  else
+  if (!t) {
     count_loss(LOST_THREADS);
+    return NULL;
+  }
+  count_made_up(MADE_UP_FORK);
+  init_child(t, task, parent);
   return t;
 }
 

@@ -37,7 +37,7 @@ void find_accelerators(__u64* majors) {
 }
 
 // Debian's level 3 asks for more than CAP_PERFMON.
-std::string paranoia(int error) {
+std::string perf_paranoid_note(int error) {
   std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
   int level = 0;
   if (error != EACCES || !(file >> level)) return {};
@@ -129,7 +129,7 @@ class SchedProbe : public Probe {
       if (event < 0) {
         if (errno == ENODEV) continue;  // offline
         const int error = errno;
-        return fail_errno("opening the CPU clock event" + paranoia(error), error);
+        return fail_errno("opening the CPU clock event" + perf_paranoid_note(error), error);
       }
       BpfLog log;
       bpf_link* link = bpf_program__attach_perf_event(skeleton_->progs.on_sample, event);

@@ -202,7 +202,8 @@ Result<> OutputFile::open_beside(const std::string& target, const struct stat* l
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n >= 0) {
+    if (n == 0) return EIO;
+    if (n > 0) {
       bytes.remove_prefix(static_cast<size_t>(n));
     } else if (errno == EAGAIN) {
       // A standard stream that someone who shares it made non-blocking.

@@ -36,6 +36,10 @@ class ActingAs {
   std::vector<Capability> lowered_;
 };
 
+// Writes all of it, waiting where a descriptor that does not block would take no more. 0, or the
+// errno of what went wrong.
+int write_all(int fd, std::string_view bytes);
+
 // Writes one file at `path` on behalf of `owner`.
 //
 // A regular file is written beside its place and put there by commit(), whole or not at all; until
@@ -43,10 +47,6 @@ class ActingAs {
 // (standard output), /dev/stdout, /dev/fd/N, devices, FIFOs, files with several names or of another
 // owner, files that are mount points, and files in a directory that is not writable. Errors read
 // "cannot write PATH: why".
-// Writes all of it, waiting where a descriptor that does not block would take no more. 0, or the
-// errno of what went wrong.
-int write_all(int fd, std::string_view bytes);
-
 class OutputFile {
  public:
   // Opens it, so that a wrong path is known before there is anything to write. A FIFO that nobody

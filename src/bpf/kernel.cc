@@ -1,7 +1,9 @@
 #include "src/bpf/kernel.h"
 
+#include <sys/resource.h>
 #include <bpf/libbpf.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -78,9 +80,20 @@ std::optional<int64_t> distance_by_types(const btf* types) {
 }  // namespace
 
 bool has_task_storage() {
+  // In 5.11 and 5.12 (4cf1bc1f1045) only LSM programs could use it; a10787e6d58c moved it to the
+  // task.
   static const bool kHas = !is_masked("task_storage") &&
+                           has_struct_member("task_struct", "bpf_storage") &&
                            libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, nullptr) == 1;
   return kHas;
+}
+
+std::string memlock_hint(int code) {
+  rlimit limit{};
+  const bool limited = ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (code != EPERM || has_task_storage() || !limited) return {};
+  return "this kernel counts BPF memory against 'ulimit -l': raise that limit, or run jobscope as "
+         "root";
 }
 
 bool has_task_pt_regs() {

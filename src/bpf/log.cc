@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "src/bpf/kernel.h"
+
 namespace jobscope {
 namespace {
 
@@ -60,14 +62,14 @@ tl::unexpected<Error> BpfLog::failure(const std::string& what, int code) const {
       program = " (" + std::string(after(message, "prog '", "'")) + ")";
     // libbpf's words for a relocation that it could not do: "<byte_off> [12] struct request.state
     // (…"
-    const std::string_view relocation = after(message, "failed to resolve CO-RE relocation ", " (");
+    const std::string_view relocation = after(message, "failed to resolve CO-RE relocation ", "\n");
     if (why.empty() && !relocation.empty())
       why = "the kernel lacks " + std::string(after(relocation, "] ", " ("));
     if (why.empty() && !verdict(message).empty())
       why = std::string(std::strerror(code)) + ": " + std::string(verdict(message));
   }
   if (why.empty()) why = std::strerror(code);
-  return tl::unexpected<Error>(Error{what + ": " + why + program, {}, code});
+  return tl::unexpected<Error>(Error{what + ": " + why + program, memlock_hint(code), code});
 }
 
 }  // namespace jobscope

@@ -37,6 +37,14 @@ TEST(BpfLog, a_field_that_the_kernel_lacks) {
   EXPECT_EQ(what(log), "loading: the kernel lacks struct request.no_such_field (on_start)");
 }
 
+TEST(BpfLog, an_enumerator_that_the_kernel_lacks_makes_one_line) {
+  const BpfLog log;
+  warn(
+      "libbpf: failed to resolve CO-RE relocation <enumval_value> [5] enum "
+      "cgroup_subsys_id::memory_cgrp_id = 4\nprocessed 3 insns\n");
+  EXPECT_EQ(what(log), "loading: the kernel lacks enum cgroup_subsys_id::memory_cgrp_id = 4");
+}
+
 TEST(BpfLog, the_verifiers_last_word_even_of_a_long_log) {
   const BpfLog log;
   warn("libbpf: prog 'on_switch': BPF program load failed: Permission denied\n");

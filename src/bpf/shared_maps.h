@@ -36,7 +36,8 @@ uint64_t map_bytes(int fd);
 uint64_t private_map_bytes(const bpf_object* object, const SharedMaps& shared);
 
 // Adds, by the name of the program, the runs of an object's programs that the kernel left out
-// because the program was already running on that CPU: each is an event that nobody saw.
+// because the program was already running on that CPU: each is an event, of the job or of others,
+// that nobody saw.
 void add_missed_runs(const bpf_object* object, std::map<std::string, uint64_t>& to);
 
 }  // namespace jobscope

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "src/base/caps.h"
-#include "src/bpf/program_kinds.h"
+#include "src/bpf/program_types.h"
 #include "src/cli/command.h"
 #include "src/output/terminal.h"
 #include "src/session/probe.h"
@@ -40,15 +40,15 @@ void print_line(std::string_view name, ProbeStatus::State state, std::string_vie
              "", 13 - word(state).size(), help);
 }
 
-// What programs of a person's own can be attached to: the kinds that work, then the others, those
+// What programs of a person's own can be attached to: the types that work, then the others, those
 // with the same reason together.
-void print_kinds(const std::vector<ProgramKind>& kinds, const TextStyle& style) {
+void print_types(const std::vector<ProgramType>& types, const TextStyle& style) {
   std::vector<std::pair<std::string, std::string>> groups{{"", ""}};  // reason, names
-  for (const ProgramKind& kind : kinds) {
+  for (const ProgramType& type : types) {
     auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const auto& g) { return g.first == kind.lack; });
-    if (group == groups.end()) group = groups.insert(group, {kind.lack, ""});
-    group->second += (group->second.empty() ? "" : " ") + kind.name;
+                              [&](const auto& g) { return g.first == type.lack; });
+    if (group == groups.end()) group = groups.insert(group, {type.lack, ""});
+    group->second += (group->second.empty() ? "" : " ") + type.name;
   }
   for (const auto& [lack, names] : groups) {
     if (names.empty()) continue;
@@ -75,7 +75,7 @@ Result<int> check(const Invocation& invocation) {
     print_line(status.name, status.state, help, style);
     if (!ok) fmt::print("{:10}{}\n", "", printable(status.reason, style));
   }
-  print_kinds(probe_program_kinds(), style);
+  print_types(probe_program_types(), style);
   return all ? 0 : kNotAll;
 }
 

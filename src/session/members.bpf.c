@@ -87,10 +87,7 @@ static __always_inline void move_thread(u32 from, u32 to) {
   bpf_map_delete_elem(&threads, &from);
 }
 
-// The root of a job that we start: a member from the moment it becomes the job's command.
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_root_exec, struct task_struct *task, int old_pid) {
-  if (!has_task_storage) move_thread(old_pid, task->pid);
+static __always_inline int adopt_root(struct task_struct *task) {
   u32 pid = task->tgid;
   u32 *job = bpf_map_lookup_elem(&roots, &pid);
   if (!job || thread_of(task)) return 0;
@@ -109,6 +106,17 @@ int BPF_PROG(on_root_exec, struct task_struct *task, int old_pid) {
   bpf_map_delete_elem(&roots, &pid);
   return 0;
 }
+
+// The root of a job that we start: a member from the moment it becomes the job's command.
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_root_exec, struct task_struct *task, int old_pid) {
+  if (!has_task_storage) move_thread(old_pid, task->pid);
+  return adopt_root(task);
+}
+
+// The kernel may leave out one program at a tracepoint (see bpf/processes.bpf.h), hardly both.
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_root_exec_again, struct task_struct *task) { return adopt_root(task); }
 
 static __always_inline struct thread *adopt(struct task_struct *task) {
   u32 pid = task->tgid;

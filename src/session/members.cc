@@ -23,13 +23,8 @@ struct FreeBtf {
   void operator()(btf* b) const { btf__free(b); }
 };
 
-// Before 5.11 the memory of maps counts against a limit of its own.
 tl::unexpected<Error> no_map(const std::string& what) {
-  const bool by_limit = errno == EPERM && !has_task_storage();
-  return fail_errno("creating the map of " + what, errno,
-                    by_limit ? "this kernel counts it against 'ulimit -l': raise that limit, or "
-                               "run jobscope as root"
-                             : "");
+  return fail_errno("creating the map of " + what, errno, memlock_hint(errno));
 }
 
 // The map `threads`. Its values end in one counter per CPU, so their size is known only here; task
@@ -69,7 +64,7 @@ Result<Fd> create_blank(uint32_t cpus) {
 
 struct Members::Impl {
   Skeleton<members_bpf> skeleton;
-  Link fork, exec, walk;
+  Link fork, exec, exec_again, walk;
   int globals = -1;
   uint32_t cpus = 1;
 
@@ -95,6 +90,7 @@ Result<std::unique_ptr<Members>> Members::open(SharedMaps& maps, uint32_t cpus) 
   }
   impl->fork = TRY(attach(skeleton->progs.on_fork));
   impl->exec = TRY(attach(skeleton->progs.on_root_exec));
+  impl->exec_again = TRY(attach(skeleton->progs.on_root_exec_again));
   impl->walk = TRY(attach(skeleton->progs.walk));
   return std::unique_ptr<Members>(new Members(std::move(impl)));
 }

@@ -80,7 +80,9 @@ void Session::Impl::start_probes() {
   for (const ProbeInfo* info : probe_table()) {
     std::unique_ptr<Probe> probe = info->make();
     if (const Result<> started = probe->start(maps); !started) {
-      statuses.push_back({info->name, ProbeStatus::State::unavailable, started.error().what});
+      const Error& error = started.error();
+      const std::string reason = error.hint.empty() ? error.what : error.what + "; " + error.hint;
+      statuses.push_back({info->name, ProbeStatus::State::unavailable, reason});
       continue;
     }
     const std::string reason = probe->degraded();
@@ -234,11 +236,17 @@ SelfCost Session::Impl::self() const {
   };
   add(members->object());
   for (const auto& [info, probe] : probes) add(probe->object());
-  // At the next switch of the thread, sched makes up for what these missed.
-  if (has_switch_allocation())
-    for (const char* program : {"on_fork", "on_exec", "on_exit"}) missed.erase(program);
+  for (const char* twice : {"on_root_exec", "on_root_exec_again"}) missed.erase(twice);
+  const globals g = read_globals();
+  const std::pair<const char*, uint64_t> made_up[] = {{"on_fork", g.made_up[MADE_UP_FORK]},
+                                                      {"on_exec", g.made_up[MADE_UP_EXEC]},
+                                                      {"on_exit", g.made_up[MADE_UP_EXIT]}};
+  for (const auto& [program, runs] : made_up)
+    if (const auto found = missed.find(program); found != missed.end())
+      found->second -= std::min(found->second, runs);
   for (const auto& [program, runs] : missed) {
-    own.lost["runs of the BPF program " + program] = runs;
+    if (!runs) continue;
+    own.lost["at most, runs of the BPF program " + program] = runs;
     own.events_lost += runs;
   }
   if (torn) own.lost["copies of threads"] = torn;

@@ -71,6 +71,7 @@ set_limits
 echo $? >run.rc
 said "the job"
 "$bin/jobscope" report recording.jobscope >again.txt 2>>stderr
+echo $? >report.rc
 cat $cpu_group/cpu.stat >cpu.stat
 echo "$memory_group" >memory_group
 said "its report again"
@@ -92,6 +93,7 @@ sleep 60 &
 sleeper=$!
 echo $sleeper >$cpu_group/cgroup.procs
 "$bin/jobscope" attach --cgroup $cpu_group --for 1s --json attach.json --report attach.txt 2>>stderr
+echo $? >attach.rc
 echo $sleeper >attach.pid
 kill $sleeper
 said "a job that ran already"

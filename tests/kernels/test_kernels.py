@@ -76,7 +76,7 @@ def test_identity(home):
 def test_nothing_was_lost(home):
     lost = home.report["self"]["lost"]
     if int(home.machine["kernel"].split(".")[0]) >= 7:  # docs/kernels.md: preemption at tracepoints
-        lost.pop("runs of the BPF program on_file_fault", None)
+        lost.pop("at most, runs of the BPF program on_file_fault", None)
     assert lost == {}
 
 
@@ -120,9 +120,8 @@ def test_schedstat(home):
             continue
         thread = home.report.thread(own["tid"])
         assert part(thread, *ON_CPU) >= 0.995 * own["on_cpu_ns"] - MS, (own, thread)
-        # One that is throttled may be so once more before it has ended.
-        slack = 100 * MS if part(thread, "throttled") else 20 * MS
-        assert near(part(thread, "runqueue", "throttled"), own["run_delay_ns"], slack, 0.05), (own, thread)
+        # Between its look and its end it may wait once more.
+        assert -MS <= part(thread, "runqueue", "throttled") - 0.995 * own["run_delay_ns"] <= 300 * MS, (own, thread)
 
 
 def test_a_sleep_goes_on_after_a_stop(home):
@@ -181,8 +180,18 @@ def test_exec_in_a_thread(home):
 
 def test_who_killed_whom(home):
     own, = home.lines("kill_child")
-    for process in (p for p in home.report["processes"] if p["ppid"] == own["pid"] and p["signal"] in (9, 15)):
-        assert process["killed_by"]["pid"] == own["pid"], process
+    for child, signal in (("killed", 9), ("terminated", 15)):
+        process = home.report.process(own[child])
+        assert (process["signal"], process["killed_by"]["pid"]) == (signal, own["pid"]), process
+    assert home.report.process(own["finished"])["exit_code"] == 3
+    assert home.report.process(own["fallen"])["signal"] == 11
+
+
+def test_exit_codes(home):
+    probes_ok = not [line for line in home.text("check.txt").splitlines()
+                     if line.split()[1] in ("degraded", "unavailable") and not line.startswith("programs")]
+    codes = {name: home.text(f"{name}.rc").strip() for name in ("check", "run", "report", "attach", "user")}
+    assert codes == {"check": "0" if probes_ok else "1", "run": "0", "report": "0", "attach": "0", "user": "0"}
 
 
 def test_a_quota_of_cpu_time(home):
@@ -203,7 +212,6 @@ def test_who_died_of_a_limit_of_memory(home):
 
 
 def test_an_ordinary_user_with_file_capabilities(home):
-    assert home.text("user.rc").strip() == "0", home.text("user.err")
     report = Report.read(home.folder / "user.json")
     assert how_many(report.threads_named("blink"), "threads") == 23
     lacks = {probe["name"]: probe["reason"] for probe in report["probes"] if probe["state"] != "ok"}

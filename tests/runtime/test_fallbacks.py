@@ -81,6 +81,14 @@ def test_what_a_preempted_program_missed_is_made_up_for(run, missed):
     assert how_many(result.report.threads_named("blink"), "threads") == 211
 
 
+@pytest.mark.parametrize("missed, codes", [("", (5,)), ("on_exit", (5, None))])
+def test_an_end_that_nobody_saw_is_unknown_and_not_wrong(run, missed, codes):
+    """At the last switch of a thread that is not the leader the leader may be gone: nothing is made up for there."""
+    result = run(workload("leader_ends_first"), env=environment(JOBSCOPE_WITHOUT=missed))
+    process = result.report.process(result.workload["child"])
+    assert process["exit_code"] in codes and process["signal"] is None, process
+
+
 def test_block_requests_without_their_own_tracepoints(run, big_file):
     result = run(workload("read_file", "direct", big_file, 23), env=environment(JOBSCOPE_WITHOUT="block_io_start"))
     counted = [row for row in result.report["block_io"] if row["operation"] == "read"]
@@ -88,9 +96,9 @@ def test_block_requests_without_their_own_tracepoints(run, big_file):
 
 
 def test_a_field_that_the_kernel_lacks_costs_only_the_probe_that_reads_it(tmp_path):
-    """jobscope_misfit is built to read a field of struct request that no kernel has."""
-    misfit = os.path.join(os.path.dirname(JOBSCOPE), "jobscope_misfit")
-    check = start([misfit, "check"])
+    """jobscope_missing_field is built to read a field of struct request that no kernel has."""
+    built = os.path.join(os.path.dirname(JOBSCOPE), "jobscope_missing_field")
+    check = start([built, "check"])
     out, _ = finish(check)
     assert check.returncode == 1
     lines = out.splitlines()
@@ -102,7 +110,7 @@ def test_a_field_that_the_kernel_lacks_costs_only_the_probe_that_reads_it(tmp_pa
     assert "struct request" in reason and "no_such_field" in reason, reason
 
     report = tmp_path / "report.json"
-    job = start([misfit, "run", "--json", report, "--", *workload("exit_with", 3)])
+    job = start([built, "run", "--json", report, "--", *workload("exit_with", 3)])
     _, text = finish(job)
     assert job.returncode == 3
     assert "blockio" in text and "no_such_field" in text, text

@@ -1,4 +1,4 @@
-#include "src/bpf/program_kinds.h"
+#include "src/bpf/program_types.h"
 
 #include <linux/perf_event.h>
 #include <elf.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <optional>
 
-#include "program_kinds.skel.h"
+#include "program_types.skel.h"
 #include "src/base/fd.h"
 #include "src/bpf/skeleton.h"
 
@@ -18,15 +18,15 @@ namespace jobscope {
 namespace {
 
 // Where the uprobes are.
-[[gnu::noinline]] void trodden() { asm volatile(""); }
+[[gnu::noinline]] void target() { asm volatile(""); }
 
-// Comes by wherever the programs are attached.
-void tread() {
+// Passes all hooks.
+void trigger() {
   char name[16] = {};
   ::prctl(PR_GET_NAME, name);
   ::prctl(PR_SET_NAME, name);  // task_rename
   ::getpgid(::getpid());       // security_task_getpgid
-  trodden();
+  target();
 }
 
 // Offset in this program's file of a function of ours.
@@ -50,7 +50,7 @@ std::optional<size_t> file_offset(void (*function)()) {
 }
 
 Result<Link> attach_uprobe(bpf_program* program, bool at_return) {
-  const auto offset = file_offset(trodden);
+  const auto offset = file_offset(target);
   if (!offset) return fail("this program's own file is unknown");
   BpfLog log;
   constexpr pid_t kSelf = 0;
@@ -64,8 +64,7 @@ Result<Link> attach_perf_event(bpf_program* program) {
   attr.type = PERF_TYPE_SOFTWARE;
   attr.size = sizeof(attr);
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.freq = 1;
-  attr.sample_freq = 4999;
+  attr.sample_period = 1'000'000;  // ns; a frequency may be above perf_event_max_sample_rate
   Fd event(
       static_cast<int>(::syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!event) return fail_errno("opening the CPU clock event");
@@ -95,18 +94,23 @@ void read_all(bpf_link* link) {
 
 bool exists(const char* path) { return ::access(path, F_OK) == 0; }
 
-// What is known about this kernel that explains why a kind does not work; "" if nothing.
-std::string explanation(std::string_view kind, const Error& error) {
+// What is known about this kernel that explains why a type does not work; "" if nothing.
+std::string explanation(std::string_view type, const Error& error) {
+  constexpr const char* kSources = "/sys/bus/event_source/devices";
+  const auto lacks = [&](const char* pmu) {
+    return exists(kSources) && !exists((std::string(kSources) + "/" + pmu).c_str());
+  };
   // Without the PMU, libbpf tries tracefs: what that says is of no use to anybody.
-  if ((kind == "kprobe" || kind == "kretprobe") && !exists("/sys/bus/event_source/devices/kprobe"))
+  if ((type == "kprobe" || type == "kretprobe") && lacks("kprobe"))
     return "the kernel is built without kprobes (CONFIG_KPROBES)";
-  if (kind == "kprobe.multi" && (error.code == EOPNOTSUPP || error.code == EINVAL))
-    return "the kernel has no fprobe (5.18, CONFIG_FPROBE)";
-  if ((kind == "uprobe" || kind == "uretprobe") && !exists("/sys/bus/event_source/devices/uprobe"))
+  if ((type == "uprobe" || type == "uretprobe") && lacks("uprobe"))
     return "the kernel is built without uprobes (CONFIG_UPROBES)";
+  if (type == "kprobe.multi" && (error.code == EOPNOTSUPP || error.code == EINVAL))
+    return "the kernel has no fprobe (5.18, CONFIG_FPROBE)";
   const bool by_trampoline =
-      kind == "fentry" || kind == "fexit" || kind == "fmod_ret" || kind == "lsm";
-  if (by_trampoline && error.code == EPERM) return "the kernel does not permit BPF trampolines";
+      type == "fentry" || type == "fexit" || type == "fmod_ret" || type == "lsm";
+  if (by_trampoline && error.code == EPERM)
+    return "the kernel permits no BPF trampolines: " + std::string(std::strerror(error.code));
   return {};
 }
 
@@ -129,56 +133,56 @@ void burn() {
 }
 
 // "fentry" of a program in the section "fentry/security_syslog".
-std::string_view kind_of(const bpf_program* program) {
+std::string_view type_of(const bpf_program* program) {
   const std::string_view section = bpf_program__section_name(program);
   return section.substr(0, section.find('/'));
 }
 
 // One program alone; says why it does not work.
-Result<> try_program(const std::string& kind) {
-  Skeleton<program_kinds_bpf> skeleton;
+Result<> try_program(const std::string& type) {
+  Skeleton<program_types_bpf> skeleton;
   TRY(skeleton.open());
   bpf_program *each = nullptr, *program = nullptr;
   bpf_object__for_each_program(each, skeleton->obj) {
-    const bool wanted = kind_of(each) == kind;
+    const bool wanted = type_of(each) == type;
     bpf_program__set_autoload(each, wanted);
     if (wanted) program = each;
   }
   skeleton->rodata->watched_tid = static_cast<uint32_t>(::gettid());
   SharedMaps none;
   TRY(skeleton.load(none));
-  const Link link = TRY(kind == "uprobe"         ? attach_uprobe(program, false)
-                        : kind == "uretprobe"    ? attach_uprobe(program, true)
-                        : kind == "perf_event"   ? attach_perf_event(program)
-                        : kind == "kprobe.multi" ? attach_multi(program)
+  const Link link = TRY(type == "uprobe"         ? attach_uprobe(program, false)
+                        : type == "uretprobe"    ? attach_uprobe(program, true)
+                        : type == "perf_event"   ? attach_perf_event(program)
+                        : type == "kprobe.multi" ? attach_multi(program)
                                                  : attach(program));
-  if (kind == "iter")
+  if (type == "iter")
     read_all(link.get());
-  else if (kind == "perf_event")
+  else if (type == "perf_event")
     burn();
   else
-    tread();
+    trigger();
   if (skeleton->bss->runs) return {};
-  const std::string known = kind == "lsm" ? lsm_is_off() : "";
+  const std::string known = type == "lsm" ? lsm_is_off() : "";
   return fail(known.empty() ? "can be attached, but does not run" : known);
 }
 
 }  // namespace
 
-std::vector<ProgramKind> probe_program_kinds() {
-  Skeleton<program_kinds_bpf> skeleton;
-  std::vector<ProgramKind> kinds;
-  if (!skeleton.open()) return kinds;
+std::vector<ProgramType> probe_program_types() {
+  Skeleton<program_types_bpf> skeleton;
+  std::vector<ProgramType> types;
+  if (!skeleton.open()) return types;
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, skeleton->obj) {
-    ProgramKind kind{std::string(kind_of(program)), {}};
-    if (const Result<> works = try_program(kind.name); !works) {
-      kind.lack = explanation(kind.name, works.error());
-      if (kind.lack.empty()) kind.lack = works.error().what;
+    ProgramType type{std::string(type_of(program)), {}};
+    if (const Result<> works = try_program(type.name); !works) {
+      type.lack = explanation(type.name, works.error());
+      if (type.lack.empty()) type.lack = works.error().what;
     }
-    kinds.push_back(std::move(kind));
+    types.push_back(std::move(type));
   }
-  return kinds;
+  return types;
 }
 
 }  // namespace jobscope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// One program of each kind that people bring; each says that it ran. program_kinds.cc loads them
+// One program of each type that people bring; each says that it ran. program_types.cc loads them
 // one by one and goes where they are attached.
 #include <linux/bpf.h>
 #include <linux/types.h>

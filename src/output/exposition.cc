@@ -1,0 +1,187 @@
+#include "src/output/exposition.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace jobscope {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view kTotal = "_total";
+
+// Length of the well-formed UTF-8 character that the text begins with (Unicode 15, table 3-7), or
+// 0.
+size_t character(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto follows = [&](size_t i, unsigned least = 0x80, unsigned most = 0xBF) {
+    return i < text.size() && byte(i) >= least && byte(i) <= most;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned least = first == 0xE0 ? 0xA0 : 0x80, most = first == 0xED ? 0x9F : 0xBF;
+    return follows(1, least, most) && follows(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned least = first == 0xF0 ? 0x90 : 0x80, most = first == 0xF4 ? 0x8F : 0xBF;
+    return follows(1, least, most) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+void append_escaped(std::string_view text, bool quotes, std::string& out) {
+  while (!text.empty()) {
+    const size_t length = character(text);
+    if (length == 0)
+      out += kReplacement;
+    else if (text[0] == '\\')
+      out += "\\\\";
+    else if (text[0] == '\n')
+      out += "\\n";
+    else if (text[0] == '"' && quotes)
+      out += "\\\"";
+    else
+      out += text.substr(0, length);
+    text.remove_prefix(length ? length : 1);
+  }
+}
+
+// `whole`: with a decimal point, which OpenMetrics wants in bounds of buckets.
+void append_number(double value, bool whole, std::string& out) {
+  if (std::isnan(value)) {
+    out += "NaN";
+  } else if (std::isinf(value)) {
+    out += value > 0 ? "+Inf" : "-Inf";
+  } else {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
+    const std::string_view number(text, static_cast<size_t>(end - text));
+    out += number;
+    if (whole && number.find_first_of(".e") == std::string_view::npos) out += ".0";
+  }
+}
+
+class Writer {
+ public:
+  Writer(Exposition format, std::string& out)
+      : openmetrics_(format == Exposition::openmetrics), out_(out) {}
+
+  void family(const MetricFamily& family) {
+    if (family.samples.empty() && family.histograms.empty()) return;
+    constexpr std::string_view kTypes[] = {"counter", "gauge", "histogram"};
+    std::string_view name = family.name;
+    std::string_view suffix;
+    if (openmetrics_ && family.type == MetricType::counter) {
+      if (name.ends_with(kTotal)) name.remove_suffix(kTotal.size());
+      suffix = kTotal;
+    }
+    about("# HELP ", name);
+    append_escaped(family.help, openmetrics_, out_);
+    out_ += '\n';
+    about("# TYPE ", name);
+    out_ += kTypes[static_cast<size_t>(family.type)];
+    out_ += '\n';
+    for (const Sample& s : family.samples) sample(name, suffix, s.labels, nullptr, s.value);
+    for (const HistogramSample& h : family.histograms) histogram(name, h);
+  }
+
+ private:
+  void about(std::string_view what, std::string_view name) {
+    out_ += what;
+    out_ += name;
+    out_ += ' ';
+  }
+
+  void histogram(std::string_view name, const HistogramSample& h) {
+    for (const auto& [bound, count] : h.buckets) sample(name, "_bucket", h.labels, &bound, count);
+    constexpr double kAll = std::numeric_limits<double>::infinity();
+    if (h.buckets.empty() || h.buckets.back().first != kAll)
+      sample(name, "_bucket", h.labels, &kAll, h.count);
+    sample(name, "_sum", h.labels, nullptr, h.sum);
+    sample(name, "_count", h.labels, nullptr, h.count);
+  }
+
+  void sample(std::string_view name, std::string_view suffix, const Labels& labels,
+              const double* bound, double value) {
+    out_ += name;
+    out_ += suffix;
+    char before = '{';
+    for (const auto& [label, text] : labels) {
+      out_ += before;
+      out_ += label;
+      out_ += "=\"";
+      append_escaped(text, true, out_);
+      out_ += '"';
+      before = ',';
+    }
+    if (bound) {
+      out_ += before;
+      out_ += "le=\"";
+      append_number(*bound, openmetrics_, out_);
+      out_ += '"';
+      before = ',';
+    }
+    out_ += before == ',' ? "} " : " ";
+    append_number(value, false, out_);
+    out_ += '\n';
+  }
+
+  bool openmetrics_;
+  std::string& out_;
+};
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// Takes what comes before `separator` off the text.
+std::string_view take(std::string_view& text, char separator) {
+  const size_t end = text.find(separator);
+  const std::string_view taken = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return trimmed(taken);
+}
+
+}  // namespace
+
+Exposition negotiate(std::string_view accept) {
+  double text = 0, openmetrics = 0;  // weights
+  while (!accept.empty()) {
+    std::string_view range = take(accept, ',');
+    const std::string_view type = take(range, ';');
+    double weight = 1;
+    bool other_version = false;
+    while (!range.empty()) {
+      std::string_view parameter = take(range, ';');
+      const std::string_view name = take(parameter, '=');
+      if (parameter.size() >= 2 && parameter.front() == '"' && parameter.back() == '"')
+        parameter = parameter.substr(1, parameter.size() - 2);
+      if (name == "q")
+        std::from_chars(parameter.data(), parameter.data() + parameter.size(), weight);
+      if (name == "version" && type == "application/openmetrics-text")
+        other_version = parameter != "1.0.0" && parameter != "0.0.1";
+    }
+    if (type == "application/openmetrics-text" && !other_version)
+      openmetrics = std::max(openmetrics, weight);
+    if (type == "text/plain" || type == "text/*" || type == "*/*") text = std::max(text, weight);
+  }
+  return openmetrics > 0 && openmetrics >= text ? Exposition::openmetrics : Exposition::text;
+}
+
+std::string_view content_type(Exposition format) {
+  return format == Exposition::text ? "text/plain; version=0.0.4; charset=utf-8"
+                                    : "application/openmetrics-text; version=1.0.0; charset=utf-8";
+}
+
+void expose(std::span<const MetricFamily> families, Exposition format, std::string& out) {
+  Writer writer(format, out);
+  for (const MetricFamily& family : families) writer.family(family);
+  if (format == Exposition::openmetrics) out += "# EOF\n";
+}
+
+}  // namespace jobscope
