@@ -25,15 +25,15 @@ def order(version):
 
 
 def mirror():
-    """The mirror that this machine's apt uses."""
-    sources = [*Path("/etc/apt/sources.list.d").glob("*.sources"), *Path("/etc/apt/sources.list.d").glob("*.list"),
-               Path("/etc/apt/sources.list")]
+    """The mirror of Debian that this machine's apt uses; others than Debian have their files beside it."""
+    folder = Path("/etc/apt/sources.list.d")
+    sources = [Path("/etc/apt/sources.list"), *sorted(folder.glob("*.list")), *sorted(folder.glob("*.sources"))]
     for source in sources:
-        if source.exists():
-            for address in re.findall(r"https?://\S+", re.sub(r"(?m)^#.*", "", source.read_text())):
-                if "security" not in address:
-                    return address
-    raise Missing("this machine has no mirror of Debian")
+        text = re.sub(r"(?m)^\s*#.*", "", source.read_text()) if source.exists() else ""
+        for address in re.findall(r"https?://\S+", text):
+            if re.search(r"/debian/?$", address):
+                return address
+    raise Missing("apt has no mirror of Debian in /etc/apt/sources.list*")
 
 
 class Apt:
