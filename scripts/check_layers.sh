@@ -20,6 +20,7 @@ check src/base 'src/base/'
 check src/bpf 'src/(base|bpf)/'
 check src/model 'src/(base|model)/|bpf/reason.h'
 check src/session 'src/(base|bpf|model|session)/|bpf/'
+check src/programs 'src/(base|bpf|model|programs)/'
 check src/output 'src/(base|model|output)/'
 for probe in probes/*/; do
   check "$probe" "src/(base|bpf|model|session)/|bpf/|${probe}"

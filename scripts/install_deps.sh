@@ -11,7 +11,7 @@ build=(
   build-essential cmake ninja-build pkg-config
   bpftool clang llvm
   libbpf-dev libcap-dev libelf-dev
-  libcli11-dev libexpected-dev libfmt-dev libsqlite3-dev nlohmann-json3-dev
+  libcli11-dev libexpected-dev libfmt-dev libre2-dev libsqlite3-dev libyaml-cpp-dev nlohmann-json3-dev
   libgmock-dev libgtest-dev
 )
 test=(
