@@ -5,37 +5,18 @@
 #include <cmath>
 #include <limits>
 
+#include "src/base/utf8.h"
+
 namespace jobscope {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kTotal = "_total";
 
-// Length of the well-formed UTF-8 character that the text begins with (Unicode 15, table 3-7), or
-// 0.
-size_t character(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto follows = [&](size_t i, unsigned least = 0x80, unsigned most = 0xBF) {
-    return i < text.size() && byte(i) >= least && byte(i) <= most;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned least = first == 0xE0 ? 0xA0 : 0x80, most = first == 0xED ? 0x9F : 0xBF;
-    return follows(1, least, most) && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned least = first == 0xF0 ? 0x90 : 0x80, most = first == 0xF4 ? 0x8F : 0xBF;
-    return follows(1, least, most) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 void append_escaped(std::string_view text, bool quotes, std::string& out) {
   while (!text.empty()) {
-    const size_t length = character(text);
-    if (length == 0)
+    const Character character = first_character(text);
+    if (!character.valid)
       out += kReplacement;
     else if (text[0] == '\\')
       out += "\\\\";
@@ -44,8 +25,8 @@ void append_escaped(std::string_view text, bool quotes, std::string& out) {
     else if (text[0] == '"' && quotes)
       out += "\\\"";
     else
-      out += text.substr(0, length);
-    text.remove_prefix(length ? length : 1);
+      out += text.substr(0, character.bytes);
+    text.remove_prefix(character.bytes);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "src/base/utf8.h"
 #include "src/model/snapshot.h"
 #include "src/output/json_report.h"
 #include "src/output/recording_sqlite.h"

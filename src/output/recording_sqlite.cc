@@ -9,6 +9,8 @@
 #include <cstring>
 #include <limits>
 
+#include "src/base/utf8.h"
+
 namespace jobscope {
 namespace {
 
@@ -47,30 +49,6 @@ Error error_of(sqlite3* database, int rc, const std::string& action) {
 }
 
 }  // namespace
-
-bool valid_utf8(std::string_view text) {
-  size_t i = 0;
-  while (i < text.size()) {
-    const auto first = static_cast<uint8_t>(text[i]);
-    if (first < 0x80) {
-      ++i;
-      continue;
-    }
-    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || i + length > text.size()) return false;
-    uint32_t point = first & (0x7f >> length);
-    for (size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<uint8_t>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return false;
-      point = point << 6 | (next & 0x3f);
-    }
-    const bool overlong = point < (length == 4 ? 0x10000U : length == 3 ? 0x800U : 0x80U);
-    const bool surrogate = point >= 0xd800 && point < 0xe000;
-    if (overlong || surrogate || point > 0x10ffff) return false;
-    i += length;
-  }
-  return true;
-}
 
 Result<> check_path_length(const std::string& path, const std::string& action) {
   std::array<char, PATH_MAX> full{};

@@ -13,7 +13,6 @@
 
 namespace jobscope {
 
-bool valid_utf8(std::string_view text);
 // SQLite opens no path of 512 bytes or more, and does not say why. The file exists.
 Result<> check_path_length(const std::string& path, const std::string& action);
 
