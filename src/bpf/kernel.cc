@@ -42,7 +42,6 @@ bool has_helper(const std::string& name) {
   return types && btf__find_by_name_kind(types, ("btf_" + name).c_str(), BTF_KIND_TYPEDEF) > 0;
 }
 
-#if defined(__x86_64__)
 // Symbols of per-CPU variables are offsets in the section. They are all 0 for those that may not
 // see addresses, and there only with CONFIG_KALLSYMS_ALL.
 std::optional<int64_t> distance_by_symbols() {
@@ -56,7 +55,6 @@ std::optional<int64_t> distance_by_symbols() {
   if (!runqueue || !count || *runqueue == *count) return std::nullopt;
   return *count - *runqueue;
 }
-#endif
 
 std::optional<int64_t> distance_by_types(const btf* types) {
   const int section = btf__find_by_name_kind(types, ".data..percpu", BTF_KIND_DATASEC);
@@ -118,11 +116,7 @@ bool has_switch_allocation() {
 std::optional<int64_t> preempt_count_from_runqueue() {
   const btf* types = kernel_btf();
   if (const auto distance = types ? distance_by_types(types) : std::nullopt) return distance;
-#if defined(__x86_64__)
   return distance_by_symbols();
-#else
-  return std::nullopt;
-#endif
 }
 
 }  // namespace jobscope

@@ -132,7 +132,7 @@ void burn() {
   while ((now.tv_sec - start.tv_sec) * 1'000'000'000 + now.tv_nsec - start.tv_nsec < 20'000'000);
 }
 
-// "fentry" of a program in the section "fentry/security_syslog".
+// "fentry" of a program in the section "fentry/security_task_getpgid".
 std::string_view type_of(const bpf_program* program) {
   const std::string_view section = bpf_program__section_name(program);
   return section.substr(0, section.find('/'));

@@ -37,6 +37,12 @@ Result<> for_each_value(const std::vector<LabelConfig>& labels, std::span<const 
   return {};
 }
 
+// Of a counter or a histogram.
+template <class Config>
+MetricFamily empty_family(const Config& config, MetricType type) {
+  return {std::string(kPrefix) + config.name, config.help, type, {}, {}};
+}
+
 Labels named(const std::vector<LabelConfig>& labels, const LabelValues& values) {
   Labels named;
   for (size_t i = 0; i < values.size(); ++i) named.emplace_back(labels[i].name, values[i]);
@@ -98,10 +104,7 @@ HistogramSample histogram_sample(const HistogramConfig& config, const Buckets& b
 
 Result<MetricFamily> counter_family(const CounterConfig& config, const KeyDecoder& decoder,
                                     std::span<const MapRow> rows, bool per_cpu) {
-  MetricFamily family;
-  family.name = std::string(kPrefix) + config.name;
-  family.help = config.help;
-  family.type = MetricType::counter;
+  MetricFamily family = empty_family(config, MetricType::counter);
   std::map<LabelValues, uint64_t> sums;
   TRY(for_each_value(config.labels, rows, per_cpu,
                      [&](const std::string& key, uint64_t value) -> Result<> {
@@ -119,10 +122,7 @@ Result<MetricFamily> counter_family(const CounterConfig& config, const KeyDecode
 
 Result<MetricFamily> histogram_family(const HistogramConfig& config, const KeyDecoder& decoder,
                                       std::span<const MapRow> rows, bool per_cpu) {
-  MetricFamily family;
-  family.name = std::string(kPrefix) + config.name;
-  family.help = config.help;
-  family.type = MetricType::histogram;
+  MetricFamily family = empty_family(config, MetricType::histogram);
   const Buckets buckets = TRY(buckets_of(config));
   std::map<LabelValues, std::map<int64_t, uint64_t>> groups;
   TRY(for_each_value(config.labels, rows, per_cpu,
