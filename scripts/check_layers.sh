@@ -20,7 +20,10 @@ check src/base 'src/base/'
 check src/bpf 'src/(base|bpf)/'
 check src/model 'src/(base|model)/|bpf/reason.h'
 check src/session 'src/(base|bpf|model|session)/|bpf/'
-check src/programs 'src/(base|bpf|model|programs)/'
+check src/jobs 'src/(base|model|jobs)/'
+check src/http 'src/(base|http)/'
+check src/programs 'src/(base|bpf|model|jobs|programs)/'
+check src/trace 'src/(base|bpf|model|jobs|trace)/|bpf/'
 check src/output 'src/(base|model|output)/'
 for probe in probes/*/; do
   check "$probe" "src/(base|bpf|model|session)/|bpf/|${probe}"

@@ -10,8 +10,8 @@ set -euo pipefail
 build=(
   build-essential cmake ninja-build pkg-config
   bpftool clang llvm
-  libbpf-dev libcap-dev libelf-dev
-  libcli11-dev libexpected-dev libfmt-dev libre2-dev libsqlite3-dev libyaml-cpp-dev nlohmann-json3-dev
+  libbpf-dev libboost1.81-dev libcap-dev libcli11-dev libcrypt-dev libelf-dev libexpected-dev libfmt-dev
+  libprotozero-dev libre2-dev libsqlite3-dev libssl-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev
   libgmock-dev libgtest-dev
 )
 test=(

@@ -9,8 +9,9 @@ SOURCES = Path(__file__).resolve().parent.parent.parent
 KERNEL = "6.12"
 # To build with, then to run the guest's scripts.
 PACKAGES = """
-    libbpf-dev libc6-dev libcap-dev libcli11-dev libelf-dev libexpected-dev libfmt-dev libgcc-12-dev libgomp1
-    libre2-dev libsqlite3-dev libstdc++-12-dev libyaml-cpp-dev nlohmann-json3-dev
+    libbpf-dev libboost1.81-dev libc6-dev libcap-dev libcli11-dev libcrypt-dev libelf-dev libexpected-dev
+    libfmt-dev libgcc-12-dev libgomp1 libprotozero-dev libre2-dev libsqlite3-dev libssl-dev libstdc++-12-dev
+    libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev
     base-files bash busybox-static coreutils dash e2fsprogs gawk grep libcap2-bin mount procps python3 sed util-linux
 """.split()
 
