@@ -10,7 +10,7 @@ The files in cases/ are lists of them. A case has
     maps:       {NAME: {type: hash, key: BYTES, value: 8, entries: 1024}}; by default one for each metric that has labels
                 of the size that they have
     code:       C that is added to the object
-    rows:       lines for the maps: `[MAP:] ATOM... = VALUE[,VALUE...]`, or `run PROGRAM CPU NUMBER...`
+    rows:       lines for the maps, as tests/interop/rows.py reads them; without a MAP for the first metric
     expect:     samples of the metrics, all of them; of others those that are named are compared
     wait:       seconds between the rows and the scrape
     stopped:    true: the exporter stands still while its rows are written
@@ -21,12 +21,9 @@ The files in cases/ are lists of them. A case has
     names, options: those of the command line
     ebpf_exporter: {why: ...} where the real one differs, with `expect`, `passes` or `any: true`, which compares nothing
 
-An atom is `u8:N u16:N u32:N u64:N`, `sLENGTH:TEXT` (zeros after it), `hex:BYTES`, `ksym:SYMBOL` (its address, u64),
-`cgroup:PATH` (its id, u64) or `dev:MAJOR:MINOR`. In expect `$NAME` are what this machine says: see facts.py.
+In rows and expect `$NAME` is what this machine says: see tests/interop/facts.py.
 """
 import re
-import shlex
-import struct
 import subprocess
 from pathlib import Path
 from string import Template
@@ -35,9 +32,9 @@ import yaml
 
 import exporter
 import facts
+import rows
 
 HERE = Path(__file__).resolve().parent
-NUMBERS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q"}
 TYPES = {"hash": "HASH", "array": "ARRAY", "lru_hash": "LRU_HASH", "percpu_hash": "PERCPU_HASH",
          "percpu_array": "PERCPU_ARRAY", "lru_percpu_hash": "LRU_PERCPU_HASH", "perf_event_array": "PERF_EVENT_ARRAY",
          "ringbuf": "RINGBUF", "cgrp_storage": "CGRP_STORAGE"}
@@ -49,25 +46,6 @@ HEADER = """// Made of a case of tests/conformance.
 
 """
 FOOTER = 'char LICENSE[] SEC("license") = "GPL";\n'
-
-
-def atom(text):
-    kind, _, value = text.partition(":")
-    if kind in NUMBERS:
-        return struct.pack("=" + NUMBERS[kind], int(value, 0))
-    if kind == "hex":
-        return bytes.fromhex(value)
-    if kind == "ksym":
-        return struct.pack("=Q", facts.symbol(value))
-    if kind == "cgroup":
-        return struct.pack("=Q", facts.cgroup_id(value))
-    if kind == "dev":  # new_encode_dev() of the kernel
-        major, minor = map(int, value.split(":"))
-        return struct.pack("=I", (minor & 0xff) | (major << 8) | ((minor & ~0xff) << 12))
-    length = int(re.fullmatch(r"s(\d+)", kind)[1])
-    raw = value.encode().decode("unicode_escape").encode("latin-1")
-    assert len(raw) <= length, text
-    return raw.ljust(length, b"\0")
 
 
 def with_other_cpus(text):
@@ -184,17 +162,8 @@ class Case:
         return ""
 
     def fill_lines(self):
-        lines = []
-        for row in self.content.get("rows", []):
-            row = Template(row).substitute(facts.Facts())
-            if row.startswith("run "):
-                lines.append(row)
-                continue
-            left, _, values = row.rpartition(" = ")
-            words = shlex.split(left)
-            name = words.pop(0)[:-1] if words and words[0].endswith(":") else self.metrics()[0][1]["name"]
-            lines.append(f"row {name} {b''.join(map(atom, words)).hex()} {values}")
-        return lines
+        first = self.metrics()[0][1]["name"] if self.metrics() else ""
+        return [rows.fill_line(row, first) for row in self.content.get("rows", [])]
 
     def expected(self, real=False):
         """The text of the exposition; empty if nothing is."""
