@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/go_duration.h"
 #include "src/base/result.h"
 
 namespace jobscope {
@@ -81,8 +82,5 @@ struct ProgramConfig {
 // that says how to convert it.
 Result<ProgramConfig> parse_program_config(const std::string& name, std::string_view yaml,
                                            const std::string& path);
-
-// A duration in Go's syntax: "1h", "1m30s", "1.5h", "100ms", "0". Empty if it is none.
-std::optional<std::chrono::nanoseconds> parse_go_duration(std::string_view text);
 
 }  // namespace jobscope
