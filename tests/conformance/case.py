@@ -12,11 +12,13 @@ The files in cases/ are lists of them. A case has
     code:       C that is added to the object
     rows:       lines for the maps, as tests/interop/rows.py reads them; without a MAP for the first metric
     expect:     samples of the metrics, all of them; of others those that are named are compared
+    later:      more rows, after `wait` seconds
     wait:       seconds between the rows and the scrape
     stopped:    true: the exporter stands still while its rows are written
     total:      of a counter of events: what was counted and what was lost, together
     error:      words of the message with which --config.check ends, instead of rows and expect
-    passes:     true: --config.check has nothing to say
+    passes:     true: --config.check ends well
+    says:       words that it says nevertheless
     object:     none, garbage, empty, without_btf; only: there is no configuration
     names, options: those of the command line
     ebpf_exporter: {why: ...} where the real one differs, with `expect`, `passes` or `any: true`, which compares nothing
@@ -161,9 +163,9 @@ class Case:
             return "this machine has one CPU"
         return ""
 
-    def fill_lines(self):
+    def fill_lines(self, which="rows"):
         first = self.metrics()[0][1]["name"] if self.metrics() else ""
-        return [rows.fill_line(row, first) for row in self.content.get("rows", [])]
+        return [rows.fill_line(row, first) for row in self.content.get(which, [])]
 
     def expected(self, real=False):
         """The text of the exposition; empty if nothing is."""
