@@ -15,5 +15,6 @@ find_package(GTest REQUIRED)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc probes/*_test.cc)
 add_executable(unit_tests ${test_sources})
 target_link_libraries(unit_tests PRIVATE jobscope_objects GTest::gtest_main GTest::gmock)
-target_compile_definitions(unit_tests PRIVATE JOBSCOPE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+target_compile_definitions(unit_tests PRIVATE JOBSCOPE_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+  JOBSCOPE_BPF_OBJECT="${CMAKE_BINARY_DIR}/bpf/program_types.bpf.o")
 add_test(NAME unit COMMAND unit_tests)

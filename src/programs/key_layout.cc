@@ -12,11 +12,12 @@ namespace {
 
 constexpr int kDeepest = 8;          // structs within structs
 constexpr size_t kMostMembers = 64;  // labels that one key may make
+constexpr int kLongestChain = 32;    // of typedefs and qualifiers
 
 // Past typedefs and qualifiers. Bounded: a hostile chain may be a ring.
 const btf_type* bare(const btf* types, uint32_t id) {
   const btf_type* type = btf__type_by_id(types, id);
-  for (int i = 0; type && i < 32 && (btf_is_mod(type) || btf_is_typedef(type)); ++i)
+  for (int i = 0; type && i < kLongestChain && (btf_is_mod(type) || btf_is_typedef(type)); ++i)
     type = btf__type_by_id(types, type->type);
   return type;
 }
@@ -59,7 +60,8 @@ std::vector<DecoderConfig> enum_decoders(const btf* types, const btf_type* type)
 
 bool is_text(const btf* types, uint32_t element) {
   const btf_type* type = btf__type_by_id(types, element);
-  while (type && btf_is_mod(type)) type = btf__type_by_id(types, type->type);
+  for (int i = 0; type && i < kLongestChain && btf_is_mod(type); ++i)
+    type = btf__type_by_id(types, type->type);
   if (!type || !btf_is_int(type) || type->size != 1) return false;  // u8 is a typedef: bytes
   return (btf_int_encoding(type) & BTF_INT_CHAR) != 0 || name_of(types, type->name_off) == "char";
 }
