@@ -28,6 +28,7 @@ OF_ONE_ALONE = {
     r"process_.*": "what each says of its own process",
     r"promhttp_.*": "the library for HTTP of the other",
     r"ebpf_exporter_build_info": "the build of the other",
+    r"dropped_perf_event_map_events_.*": "what was lost: the other counts it and does not export it",
     r"jobscope_.*": "what jobscope says besides",
 }
 SECONDS_FOR_EVENTS = 1.0
