@@ -90,6 +90,8 @@ def jobscope_image(program):
         last_stage = dockerfile.read_text().split("\n\n", 1)[1].replace("--from=build /installed/", "installed/")
         (Path(folder) / "Dockerfile").write_text(last_stage)
         done(build(image, folder))
+    older = podman("images", "--format", "{{.Repository}}:{{.Tag}}", IMAGE).stdout.split()
+    podman("rmi", *(name for name in older if name != image))
     return image
 
 
@@ -109,3 +111,10 @@ def build(tag, folder, *options):
     return subprocess.run(["buildah", *storage(), "bud", "--isolation", "chroot", "--network", "host", "--pull-never",
                            "--layers", "--quiet", "--tag", tag, *options, folder], env=environment(),
                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+if __name__ == "__main__":  # containers.py TAG: the image of the Dockerfile, all of it
+    try:
+        whole_image(sys.argv[1])
+    except Missing as why:
+        sys.exit(str(why))

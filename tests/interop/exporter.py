@@ -119,12 +119,13 @@ class Exporter:
         try:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
-            return answer.status, answer.read().decode()
+            return answer.status, answer.read()
         finally:
             connection.close()
 
     def scrape(self):
-        status, text = self.get("/metrics")
+        status, body = self.get("/metrics")
+        text = body.decode()
         if status != 200:
             raise Failed(f"GET /metrics answers {status}:\n{text[:2000]}")
         return exposition.parse(text)
