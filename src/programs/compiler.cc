@@ -79,7 +79,7 @@ Result<> write_vmlinux(const fs::path& path, const std::string& btf_path) {
                                                            std::fclose);
   if (!file) return fail_errno("cannot write " + path.string());
   std::fputs(
-      "#ifndef VMLINUX_H\n#define VMLINUX_H\n"
+      "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n"
       "#pragma clang attribute push(__attribute__((preserve_access_index)), "
       "apply_to = record)\n",
       file.get());
