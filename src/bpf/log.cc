@@ -72,4 +72,11 @@ tl::unexpected<Error> BpfLog::failure(const std::string& what, int code) const {
   return tl::unexpected<Error>(Error{what + ": " + why + program, memlock_hint(code), code});
 }
 
+std::string BpfLog::failed_program() const {
+  for (auto message = messages_.rbegin(); message != messages_.rend(); ++message)
+    if (message->find("': failed to load") != std::string::npos)
+      return std::string(after(*message, "prog '", "'"));
+  return {};
+}
+
 }  // namespace jobscope

@@ -20,6 +20,8 @@ class BpfLog {
   // The failure of `what` with errno `code`, and why, as far as the messages tell:
   // "loading BPF programs: the kernel lacks struct request.state (on_issue)".
   tl::unexpected<Error> failure(const std::string& what, int code) const;
+  // The program that could not be loaded; "" if the messages name none.
+  std::string failed_program() const;
 
  private:
   std::vector<std::string> messages_;

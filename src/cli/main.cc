@@ -11,8 +11,8 @@
 namespace jobscope {
 namespace {
 
-constexpr std::array<const Command*, 4> kCommands = {&run_command, &attach_command, &report_command,
-                                                     &check_command};
+constexpr std::array<const Command*, 5> kCommands = {&run_command, &attach_command, &report_command,
+                                                     &programs_command, &check_command};
 constexpr int kUsage = 2;
 
 constexpr const char* kDescription =

@@ -4,7 +4,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <set>
@@ -13,6 +12,7 @@ namespace jobscope {
 namespace {
 
 constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMostItems = 100'000;  // of all lists and maps, those that aliases repeat counted
 constexpr uint32_t kMostKeyBytes = 1 << 16;  // of a label; the kernel's own limit of a key is less
 
 std::string at(const std::string& path, const YAML::Mark& mark) {
@@ -77,16 +77,25 @@ class Reader {
   }
 
   // Empty if it is not there.
-  Result<YAML::Node> list(const YAML::Node& map, const char* key, const std::string& where) const {
+  Result<YAML::Node> list(const YAML::Node& map, const char* key, const std::string& where) {
     const YAML::Node node = map[key];
     if (!node || node.IsNull()) return YAML::Node(YAML::NodeType::Sequence);
     if (!node.IsSequence())
       return wrong(node, fmt::format("'{}' of {} must be a list", key, where));
+    TRY(count_items(node));
     return node;
   }
 
+  // Aliases make much out of little: what a file comes to is bounded, and not only its bytes.
+  Result<> count_items(const YAML::Node& node) {
+    items_ += node.size();
+    if (items_ > kMostItems)
+      return wrong(node, fmt::format("the file comes to more than {} items", kMostItems));
+    return {};
+  }
+
   Result<std::vector<std::string>> texts(const YAML::Node& map, const char* key,
-                                         const std::string& where) const {
+                                         const std::string& where) {
     std::vector<std::string> found;
     for (const auto& item : TRY(list(map, key, where)))
       found.push_back(TRY(scalar(item, fmt::format("each of '{}' of {}", key, where))));
@@ -96,6 +105,7 @@ class Reader {
  private:
   const std::string& path_;
   std::vector<std::string>& warnings_;
+  size_t items_ = 0;
 };
 
 bool is_name(std::string_view name) {
@@ -118,11 +128,14 @@ class ConfigParser {
                            "this is a configuration of ebpf_exporter v1, which BCC ran",
                            "write its C code into NAME.bpf.c (libbpf, CO-RE), and its metrics into "
                            "NAME.yaml under 'metrics': 'table' becomes 'name'");
-    TRY(reader_.check_keys(root, "the file", {"metrics", "tracing", "kaddrs", "cgroup_id_map"}));
+    TRY(reader_.check_keys(
+        root, "the file",
+        {"name", "metrics", "tracing", "kaddrs", "cgroup_id_map", "alternatives"}));
     if (const YAML::Node metrics = root["metrics"]; metrics && !metrics.IsNull()) {
       const std::string where = "'metrics'";
-      TRY(reader_.check_keys(metrics, where, {"counters", "histograms"}));
+      TRY(reader_.check_keys(metrics, where, {"counters", "gauges", "histograms"}));
       for (const auto& item : TRY(reader_.list(metrics, "counters", where))) TRY(counter(item));
+      for (const auto& item : TRY(reader_.list(metrics, "gauges", where))) TRY(gauge(item));
       for (const auto& item : TRY(reader_.list(metrics, "histograms", where))) TRY(histogram(item));
     }
     if (const YAML::Node tracing = root["tracing"]; tracing && !tracing.IsNull()) {
@@ -131,8 +144,10 @@ class ConfigParser {
     }
     config_.kaddrs = TRY(reader_.texts(root, "kaddrs", "the file"));
     if (const YAML::Node map = root["cgroup_id_map"]; map && !map.IsNull()) TRY(cgroup_id_map(map));
+    for (const auto& item : TRY(reader_.list(root, "alternatives", "the file")))
+      TRY(alternatives(item));
     if (config_.counters.empty() && config_.histograms.empty() && config_.spans.empty())
-      return reader_.wrong(root, "there are no counters, histograms or spans");
+      return reader_.wrong(root, "there are no counters, gauges, histograms or spans");
     return {};
   }
 
@@ -170,6 +185,32 @@ class ConfigParser {
     return {};
   }
 
+  Result<> gauge(const YAML::Node& node) {
+    TRY(reader_.check_keys(node, "a gauge", {"name", "help", "labels"}));
+    CounterConfig gauge;
+    gauge.gauge = true;
+    gauge.name = TRY(metric_name(node, "gauge"));
+    const std::string where = "gauge '" + gauge.name + "'";
+    gauge.help = TRY(reader_.needed_text(node, "help", where));
+    gauge.labels = TRY(labels(node, where));
+    config_.counters.push_back(std::move(gauge));
+    return {};
+  }
+
+  Result<> alternatives(const YAML::Node& node) {
+    if (!node.IsSequence() || node.size() < 2)
+      return reader_.wrong(node, "each of 'alternatives' must be a list of two BPF functions or "
+                                 "more, the best first");
+    std::vector<std::string> names;
+    for (const auto& item : node) {
+      names.push_back(TRY(reader_.scalar(item, "each name of 'alternatives'")));
+      if (!in_alternatives_.insert(names.back()).second)
+        return reader_.wrong(item, fmt::format("'{}' is twice among 'alternatives'", names.back()));
+    }
+    config_.alternatives.push_back(std::move(names));
+    return {};
+  }
+
   Result<> histogram(const YAML::Node& node) {
     TRY(reader_.check_keys(node, "a histogram",
                            {"name", "help", "bucket_type", "bucket_min", "bucket_max",
@@ -193,8 +234,6 @@ class ConfigParser {
         TRY(reader_.value<double>(node, "bucket_multiplier", 1, where, "a number"));
     if (histogram.multiplier == 0) histogram.multiplier = 1;
     histogram.labels = TRY(labels(node, where));
-    if (histogram.labels.empty())
-      return reader_.wrong(node, where + " has no labels: the last one is the bucket's key");
     config_.histograms.push_back(std::move(histogram));
     return {};
   }
@@ -213,10 +252,11 @@ class ConfigParser {
   Result<> span(const YAML::Node& node) {
     TRY(reader_.check_keys(node, "a span", {"ringbuf", "name", "service", "labels"}));
     SpanConfig span;
-    span.name = TRY(reader_.needed_text(node, "name", "a span"));
+    span.ringbuf = TRY(reader_.needed_text(node, "ringbuf", "a span"));
+    span.name = TRY(reader_.text(node, "name", "a span"));
+    if (span.name.empty()) span.name = span.ringbuf;
     const std::string where = "span '" + span.name + "'";
-    span.ringbuf = TRY(reader_.needed_text(node, "ringbuf", where));
-    span.service = TRY(reader_.needed_text(node, "service", where));
+    span.service = TRY(reader_.text(node, "service", where));
     span.labels = TRY(labels(node, where));
     config_.spans.push_back(std::move(span));
     return {};
@@ -241,7 +281,8 @@ class ConfigParser {
     std::vector<LabelConfig> found;
     std::set<std::string> names;
     for (const auto& item : TRY(reader_.list(node, "labels", of))) {
-      TRY(reader_.check_keys(item, "a label of " + of, {"name", "size", "padding", "decoders"}));
+      TRY(reader_.check_keys(item, "a label of " + of,
+                             {"name", "size", "padding", "decoders", "job"}));
       LabelConfig label;
       label.name = TRY(reader_.needed_text(item, "name", "a label of " + of));
       const std::string where = fmt::format("label '{}' of {}", label.name, of);
@@ -251,13 +292,24 @@ class ConfigParser {
         return reader_.wrong(item["name"], fmt::format("{} has two labels '{}'", of, label.name));
       label.size = TRY(bytes(item, "size", where));
       label.padding = TRY(bytes(item, "padding", where));
-      if (label.size == 0) return reader_.wrong(item, where + " has no size (bytes of the key)");
+      if (item["size"] && label.size == 0)
+        return reader_.wrong(item["size"], where + " has the size 0: leave 'size' out to have it "
+                                                   "taken from the key's type");
       for (const auto& one : TRY(reader_.list(item, "decoders", where)))
         label.decoders.push_back(TRY(decoder(one, where)));
-      if (label.decoders.empty()) return reader_.wrong(item, where + " has no decoders");
+      label.job = TRY(job_key(item, where));
       found.push_back(std::move(label));
     }
     return found;
+  }
+
+  Result<JobKey> job_key(const YAML::Node& node, const std::string& where) const {
+    const std::string job = TRY(reader_.text(node, "job", where));
+    if (job.empty()) return JobKey::none;
+    if (job == "pid" || job == "tgid") return JobKey::process;
+    if (job == "cgroup_id") return JobKey::cgroup;
+    return reader_.wrong(node["job"], fmt::format("'job' of {} is '{}'", where, job),
+                         "it is one of pid, tgid, cgroup_id");
   }
 
   Result<uint32_t> bytes(const YAML::Node& node, const char* key, const std::string& where) const {
@@ -279,6 +331,7 @@ class ConfigParser {
     const YAML::Node map = node["static_map"];
     if (!map || map.IsNull()) return decoder;
     if (!map.IsMap()) return reader_.wrong(map, "'static_map' of " + where + " must be a mapping");
+    TRY(reader_.count_items(map));
     decoder.has_static_map = true;
     for (const auto& entry : map)
       decoder.static_map[TRY(reader_.scalar(entry.first, "a key of 'static_map'"))] =
@@ -288,7 +341,7 @@ class ConfigParser {
 
   ProgramConfig& config_;
   Reader reader_;
-  std::set<std::string> names_;
+  std::set<std::string> names_, in_alternatives_;
 };
 
 }  // namespace
@@ -306,31 +359,6 @@ Result<ProgramConfig> parse_program_config(const std::string& name, std::string_
     return fail(at(path, error.mark) + ": " + error.msg);
   }
   return config;
-}
-
-std::optional<std::chrono::nanoseconds> parse_go_duration(std::string_view text) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},   {"us", 1e3},  {"µs", 1e3},
-                                                            {"μs", 1e3}, {"ms", 1e6},  {"s", 1e9},
-                                                            {"m", 60e9}, {"h", 3600e9}};
-  if (text == "0") return std::chrono::nanoseconds(0);
-  double sum = 0;
-  if (text.empty()) return std::nullopt;
-  while (!text.empty()) {
-    const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + digits, number);
-    if (digits == 0 || error != std::errc() || end != text.data() + digits) return std::nullopt;
-    text.remove_prefix(digits);
-    const size_t letters = std::min(text.find_first_of("0123456789."), text.size());
-    const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& u) {
-      return u.first == text.substr(0, letters);
-    });
-    if (unit == std::end(kUnits)) return std::nullopt;
-    sum += number * unit->second;
-    text.remove_prefix(letters);
-  }
-  if (sum >= 9.2e18) return std::nullopt;
-  return std::chrono::nanoseconds(static_cast<int64_t>(std::llround(sum)));
 }
 
 }  // namespace jobscope

@@ -1,4 +1,5 @@
-// The description of a person's own eBPF program: NAME.yaml, in ebpf_exporter's format (v2).
+// The description of a person's own eBPF program: NAME.yaml, in ebpf_exporter's format (v2), and
+// what we add to it (docs/programs.md).
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/go_duration.h"
 #include "src/base/result.h"
 
 namespace jobscope {
@@ -21,18 +23,25 @@ struct DecoderConfig {
   bool allow_unknown = false;
 };
 
+// What a label's number says of the job that the row belongs to.
+enum class JobKey { none, process, cgroup };
+
 struct LabelConfig {
   std::string name;
-  uint32_t size = 0;     // bytes of the key
+  uint32_t size = 0;     // bytes of the key; 0: as the key's type says (src/programs/key_layout.h)
   uint32_t padding = 0;  // bytes after them
-  std::vector<DecoderConfig> decoders;
+  std::vector<DecoderConfig> decoders;  // empty: as the key's type says
+  JobKey job = JobKey::none;            // adds the job's labels; without decoders in its own place
+  uint32_t offset = 0;                  // of the first byte in the key, once the layout is known
 };
 
+// A counter, or a gauge.
 struct CounterConfig {
   std::string name, help;
   bool perf_event_array = false;
   std::chrono::nanoseconds flush_interval = std::chrono::hours(1);
-  std::vector<LabelConfig> labels;
+  std::vector<LabelConfig> labels;  // none: of the key's type, if it is a struct
+  bool gauge = false;
 };
 
 enum class BucketType { exp2, exp2zero, linear, fixed };
@@ -43,11 +52,11 @@ struct HistogramConfig {
   int64_t min = 0, max = 0;  // keys of the first and the last bucket
   std::vector<double> keys;  // of `fixed`
   double multiplier = 1;
-  std::vector<LabelConfig> labels;  // the last one is the bucket's key
+  std::vector<LabelConfig> labels;  // the last one is the bucket's key; none: of the key's type
 };
 
 struct SpanConfig {
-  std::string ringbuf, name, service;
+  std::string ringbuf, name, service;  // without a name: that of the ring buffer
   std::vector<LabelConfig> labels;
 };
 
@@ -59,11 +68,13 @@ struct CgroupIdMapConfig {
 
 struct ProgramConfig {
   std::string name;
-  std::vector<CounterConfig> counters;
+  std::vector<CounterConfig> counters;  // and gauges
   std::vector<HistogramConfig> histograms;
   std::vector<SpanConfig> spans;
   std::vector<std::string> kaddrs;
   std::optional<CgroupIdMapConfig> cgroup_id_map;
+  // Of each list of BPF functions the first one that attaches is used.
+  std::vector<std::vector<std::string>> alternatives;
   std::vector<std::string> warnings;  // keys that mean nothing, for the log
 };
 
@@ -71,8 +82,5 @@ struct ProgramConfig {
 // that says how to convert it.
 Result<ProgramConfig> parse_program_config(const std::string& name, std::string_view yaml,
                                            const std::string& path);
-
-// A duration in Go's syntax: "1h", "1m30s", "1.5h", "100ms", "0". Empty if it is none.
-std::optional<std::chrono::nanoseconds> parse_go_duration(std::string_view text);
 
 }  // namespace jobscope

@@ -84,7 +84,7 @@ cgroup_id_map: {name: groups, type: cgrp_storage, regexps: ["^/a"]}
 
 TEST(ProgramConfig, what_is_wrong_is_told_with_its_line) {
   EXPECT_EQ(error_of(""), "io.yaml: the file must be a mapping with 'metrics' or 'tracing'");
-  EXPECT_THAT(error_of("metrics: {}\n"), HasSubstr("there are no counters, histograms or spans"));
+  EXPECT_THAT(error_of("metrics: {}\n"), HasSubstr("there are no counters, gauges, histograms or spans"));
   EXPECT_EQ(error_of("metrics:\n  counters:\n    - help: x\n"), "io.yaml:3: a counter has no name");
   EXPECT_EQ(error_of("metrics:\n  counters:\n    - name: x\n"),
             "io.yaml:3: counter 'x' has no help");
@@ -95,14 +95,17 @@ TEST(ProgramConfig, what_is_wrong_is_told_with_its_line) {
   EXPECT_EQ(error_of("metrics:\n  counters:\n    - {name: x, help: x}\n    - {name: x, help: x}\n"),
             "io.yaml:4: there are two metrics 'x'");
   EXPECT_EQ(error_of("metrics:\n  counters:\n  - name: x\n    help: x\n    labels:\n"
-                     "    - {name: l, decoders: [{name: uint}]}\n"),
-            "io.yaml:6: label 'l' of counter 'x' has no size (bytes of the key)");
+                     "    - {name: l, size: 0, decoders: [{name: uint}]}\n"),
+            "io.yaml:6: label 'l' of counter 'x' has the size 0: leave 'size' out to have it taken "
+            "from the key's type");
   EXPECT_EQ(error_of("metrics:\n  counters:\n  - name: x\n    help: x\n    labels:\n"
                      "    - {name: l, size: -4, decoders: [{name: uint}]}\n"),
             "io.yaml:6: 'size' of label 'l' of counter 'x' is -4: it must be from 0 to 65536");
   EXPECT_EQ(error_of("metrics:\n  counters:\n  - name: x\n    help: x\n    labels:\n"
-                     "    - {name: l, size: 4}\n"),
-            "io.yaml:6: label 'l' of counter 'x' has no decoders");
+                     "    - {name: l, job: train}\n"),
+            "io.yaml:6: 'job' of label 'l' of counter 'x' is 'train'");
+  EXPECT_EQ(error_of("metrics:\n  gauges: [{name: x, help: x}]\nalternatives: [[a, b], [b, c]]\n"),
+            "io.yaml:3: 'b' is twice among 'alternatives'");
   EXPECT_EQ(error_of("metrics:\n  counters:\n  - {name: x, help: x, flush_interval: soon}\n"),
             "io.yaml:3: 'flush_interval' of counter 'x' must be a duration, as 10s or 1h");
   EXPECT_EQ(error_of("metrics:\n  histograms:\n  - {name: x, help: x, bucket_type: log}\n"),
@@ -125,7 +128,33 @@ TEST(ProgramConfig, what_means_nothing_is_a_warning) {
               ElementsAre("io.yaml:3: 'halp' of a counter means nothing and is ignored"));
 }
 
+TEST(ProgramConfig, what_may_be_left_out_and_what_we_add) {
+  const auto config = parsed(R"(
+metrics:
+  gauges:
+    - {name: threads, help: Threads., labels: [{name: tgid, job: tgid}, {name: state}]}
+  histograms:
+    - {name: latency, help: Latency., bucket_type: exp2, bucket_max: 3}
+alternatives: [[on_fentry, on_kprobe]]
+)");
+  ASSERT_TRUE(config) << config.error().what;
+  EXPECT_THAT(config->warnings, ElementsAre());
+  ASSERT_EQ(config->counters.size(), 1u);
+  EXPECT_TRUE(config->counters[0].gauge);
+  EXPECT_EQ(config->counters[0].labels[0].job, JobKey::process);
+  EXPECT_EQ(config->counters[0].labels[1].size, 0u);
+  EXPECT_TRUE(config->histograms[0].labels.empty());
+  EXPECT_THAT(config->alternatives, ElementsAre(ElementsAre("on_fentry", "on_kprobe")));
+}
+
 TEST(ProgramConfig, hostile_files_end_soon) {
+  std::string patterns = "metrics:\n  counters:\n  - name: x\n    help: x\n    labels:\n"
+                         "    - {name: a, size: 4, decoders: [&d {name: regexp, regexps: [";
+  for (int i = 0; i < 10'000; ++i) patterns += "x,";
+  patterns += "y]}";
+  for (int i = 0; i < 10'000; ++i) patterns += ",*d";
+  EXPECT_THAT(error_of(patterns + "]}\n"), HasSubstr("more than 100000 items"));
+
   std::string bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n";
   for (char c = 'b'; c <= 'z'; ++c) {
     bomb += std::string{c} + ": &" + c + " [";

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -28,6 +30,12 @@ Result<uint64_t> integer(std::string_view bytes) {
     default:
       return fail(fmt::format("an integer of {} bytes: it must be 1, 2, 4 or 8", bytes.size()));
   }
+}
+
+Result<std::string> signed_text(std::string_view bytes) {
+  const uint64_t value = TRY(integer(bytes));
+  const auto unused_bits = static_cast<int>(64 - 8 * bytes.size());
+  return std::to_string(static_cast<int64_t>(value << unused_bits) >> unused_bits);
 }
 
 // What the decoder before it wrote.
@@ -179,6 +187,7 @@ Result<std::unique_ptr<Decoder>> make_decoder(const DecoderConfig& config,
   if (name == "uint")
     return by(
         [](std::string_view b) -> Result<std::string> { return std::to_string(TRY(integer(b))); });
+  if (name == "int") return by(signed_text);
   if (name == "string")
     return by([](std::string_view b) { return std::string(b.substr(0, b.find('\0'))); });
   if (name == "hex") return by([](std::string_view b) { return hex(b); });
@@ -215,24 +224,41 @@ Result<std::unique_ptr<Decoder>> make_decoder(const DecoderConfig& config,
     if (name == "pci_" + std::string(level))
       return by([level, &sources](std::string_view b) { return pci_name(level, b, sources); });
   return fail(fmt::format("there is no decoder '{}'", name),
-              "they are uint, string, hex, static_map, regexp, inet_ip, ifname, majorminor, ksym, "
+              "they are uint, int, string, hex, static_map, regexp, inet_ip, ifname, majorminor, ksym, "
               "kstack, cgroup, errno, syscall, dname, pci_vendor, pci_device, pci_class, "
               "pci_subclass");
 }
 
-Result<KeyDecoder> KeyDecoder::make(const std::vector<LabelConfig>& labels,
+Result<KeyDecoder> KeyDecoder::make(const std::vector<LabelConfig>& labels, uint32_t size,
                                     const DecoderSources& sources) {
+  constexpr std::array kChanging = {"ifname", "majorminor", "cgroup"};
   KeyDecoder decoder;
+  decoder.sources_ = &sources;
+  decoder.size_ = size;
   for (const LabelConfig& config : labels) {
-    Label label{config.name, config.size, config.padding, {}};
+    if (config.offset + config.size > size)
+      return fail(fmt::format("label '{}' ends at byte {} of a key of {}", config.name,
+                              config.offset + config.size, size));
+    Label label{config, {}};
     for (const DecoderConfig& one : config.decoders) {
       auto made = make_decoder(one, sources);
       if (!made) return tl::unexpected(made.error().context("label '" + config.name + "'"));
       label.decoders.push_back(std::move(*made));
+      if (std::find(kChanging.begin(), kChanging.end(), one.name) != kChanging.end())
+        decoder.lasting_ = false;
     }
-    decoder.size_ += config.size + config.padding;
+    if (config.job != JobKey::none) {
+      decoder.lasting_ = false;
+      for (const char* name : {"job", "user", "role", "index", "instance"})
+        decoder.names_.emplace_back(name);
+    }
+    if (!config.decoders.empty()) decoder.names_.push_back(config.name);
     decoder.labels_.push_back(std::move(label));
   }
+  std::vector<std::string> names = decoder.names_;
+  std::sort(names.begin(), names.end());
+  if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+    return fail(fmt::format("there are two labels '{}'", *twice));
   return decoder;
 }
 
@@ -240,12 +266,22 @@ Result<std::optional<std::vector<std::string>>> KeyDecoder::decode(std::string_v
   if (key.size() != size_)
     return fail(fmt::format("the map's key has {} bytes, the labels {}", key.size(), size_));
   std::vector<std::string> values;
+  values.reserve(names_.size());
   for (const Label& label : labels_) {
-    std::string bytes(key.substr(0, label.size));
-    key.remove_prefix(label.size + label.padding);
+    std::string bytes(key.substr(label.config.offset, label.config.size));
+    if (label.config.job != JobKey::none) {
+      const auto number = integer(bytes);
+      if (!number)
+        return tl::unexpected(number.error().context("label '" + label.config.name + "'"));
+      const JobLabels job = sources_->job(label.config.job, *number).value_or(JobLabels());
+      for (const std::string* value : {&job.job, &job.user, &job.role, &job.index, &job.instance})
+        values.push_back(*value);
+      if (label.decoders.empty()) continue;
+    }
     for (const auto& decoder : label.decoders) {
       const auto verdict = decoder->decode(bytes);
-      if (!verdict) return tl::unexpected(verdict.error().context("label '" + label.name + "'"));
+      if (!verdict)
+        return tl::unexpected(verdict.error().context("label '" + label.config.name + "'"));
       if (*verdict == Verdict::skip) return std::nullopt;
     }
     values.push_back(std::move(bytes));

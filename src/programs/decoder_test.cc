@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "src/programs/sources_for_test.h"
+
 namespace jobscope {
 namespace {
 
@@ -9,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace std::string_literals;
 
-class FakeSources : public DecoderSources {
+class FakeSources : public SourcesForTest {
  public:
   std::string interface_name(uint32_t index) const override { return index == 2 ? "eth0" : ""; }
   std::string block_device(uint32_t major, uint32_t minor) const override {
@@ -34,8 +36,10 @@ std::string raw(T value) {
 // What a chain of decoders makes of bytes; "(skip)" and "error: …" for the other ends.
 std::string decoded(std::vector<DecoderConfig> chain, const std::string& bytes) {
   std::vector<LabelConfig> labels(1);
-  labels[0] = {"l", static_cast<uint32_t>(bytes.size()), 0, std::move(chain)};
-  const auto decoder = KeyDecoder::make(labels, kSources);
+  labels[0].name = "l";
+  labels[0].size = static_cast<uint32_t>(bytes.size());
+  labels[0].decoders = std::move(chain);
+  const auto decoder = KeyDecoder::make(labels, static_cast<uint32_t>(bytes.size()), kSources);
   if (!decoder) return "error: " + decoder.error().what;
   const auto values = decoder->decode(bytes);
   if (!values) return "error: " + values.error().what;
@@ -137,16 +141,48 @@ TEST(Decoder, unknown_names_are_told) {
   EXPECT_EQ(decoded("uin", "x"), "error: label 'l': there is no decoder 'uin'");
 }
 
-TEST(KeyDecoder, cuts_the_key_by_size_and_padding) {
-  const DecoderConfig uint{"uint", {}, false, {}, false}, text{"string", {}, false, {}, false};
+TEST(Decoder, int_has_a_sign) {
+  EXPECT_EQ(decoded({DecoderConfig{"int", {}, false, {}, false}}, "\xff"), "-1");
+  EXPECT_EQ(decoded({DecoderConfig{"int", {}, false, {}, false}}, raw<int32_t>(-70'000)), "-70000");
+  EXPECT_EQ(decoded({DecoderConfig{"int", {}, false, {}, false}}, raw<int64_t>(7)), "7");
+}
+
+LabelConfig label(const std::string& name, uint32_t offset, uint32_t size,
+                  const std::string& decoder) {
+  LabelConfig label;
+  label.name = name;
+  label.offset = offset;
+  label.size = size;
+  if (!decoder.empty()) label.decoders = {{decoder, {}, false, {}, false}};
+  return label;
+}
+
+TEST(KeyDecoder, cuts_the_key_where_its_labels_lie) {
   const auto decoder = KeyDecoder::make(
-      {{"op", 1, 3, {uint}}, {"name", 8, 0, {text}}, {"cpu", 2, 0, {uint}}}, kSources);
+      {label("op", 0, 1, "uint"), label("name", 4, 8, "string"), label("cpu", 12, 2, "uint")}, 14,
+      kSources);
   ASSERT_TRUE(decoder);
-  EXPECT_EQ(decoder->size(), 14u);
+  EXPECT_TRUE(decoder->lasting());
   const auto values = decoder->decode("\1\xff\xff\xff" + "python\0\0"s + raw<uint16_t>(7));
   ASSERT_TRUE(values && *values);
   EXPECT_THAT(**values, ElementsAre("1", "python", "7"));
   EXPECT_EQ(decoder->decode("short").error().what, "the map's key has 5 bytes, the labels 14");
+  EXPECT_EQ(KeyDecoder::make({label("op", 2, 4, "uint")}, 4, kSources).error().what,
+            "label 'op' ends at byte 6 of a key of 4");
+}
+
+TEST(KeyDecoder, adds_the_labels_of_the_job) {
+  LabelConfig pid = label("pid", 0, 4, "uint");
+  pid.job = JobKey::process;
+  const auto both = KeyDecoder::make({pid}, 4, kSources);
+  ASSERT_TRUE(both);
+  EXPECT_FALSE(both->lasting());
+  EXPECT_THAT(both->names(), ElementsAre("job", "user", "role", "index", "instance", "pid"));
+  EXPECT_THAT(**both->decode(raw<uint32_t>(23)), ElementsAre("lenet", "ann", "", "", "", "23"));
+  EXPECT_THAT(**both->decode(raw<uint32_t>(1)), ElementsAre("", "", "", "", "", "1"));
+  LabelConfig job = label("job", 0, 4, "uint");
+  job.job = JobKey::process;
+  EXPECT_EQ(KeyDecoder::make({job}, 4, kSources).error().what, "there are two labels 'job'");
 }
 
 }  // namespace

@@ -18,6 +18,9 @@ class MachineSources : public DecoderSources {
     std::string pci_ids = "/usr/share/misc/pci.ids";  // of the package pci.ids
     // Path of a cgroup below the root of its hierarchy, by id; "" if it is not known.
     std::function<std::string(uint64_t)> cgroup_path = [](uint64_t) { return std::string(); };
+    std::function<std::optional<JobLabels>(JobKey, uint64_t)> job = [](JobKey, uint64_t) {
+      return std::optional<JobLabels>();
+    };
   };
   explicit MachineSources(Places places) : places_(std::move(places)) {}
 
@@ -28,6 +31,9 @@ class MachineSources : public DecoderSources {
   std::string kernel_symbol(uint64_t address) const override;
   std::string cgroup_path(uint64_t id) const override { return places_.cgroup_path(id); }
   std::string pci_name(std::string_view level, uint32_t id) const override;
+  std::optional<JobLabels> job(JobKey kind, uint64_t number) const override {
+    return places_.job(kind, number);
+  }
 
  private:
   void read_symbols() const;

@@ -1,0 +1,260 @@
+// jobscope programs: serves the metrics of people's own eBPF programs, as ebpf_exporter does.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "src/base/caller.h"
+#include "src/base/caps.h"
+#include "src/base/clock.h"
+#include "src/base/notify.h"
+#include "src/cli/command.h"
+#include "src/cli/metrics_server.h"
+#include "src/cli/signals.h"
+#include "src/jobs/job_finder.h"
+#include "src/output/terminal.h"
+#include "src/programs/files.h"
+#include "src/programs/machine_sources.h"
+#include "src/programs/program_set.h"
+
+namespace jobscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBadInput = 2, kMissed = 1;
+constexpr int kEventTick = 100, kLibraryTick = 5000;  // ms
+
+struct ProgramsOptions {
+  std::string folder, names;
+  bool check = false, strict = false, debug = false, no_timestamps = false;
+  size_t skip_cache = 0;
+  size_t series = SeriesLimits().series, cached_keys = SeriesLimits().cached_keys;
+  std::string keep = "needed";
+  std::string btf_path;
+  ServeOptions serve;
+  std::string fresh_name;  // of `programs new`
+};
+
+// Where the programs that come with jobscope are: beside the binary in a build, else installed.
+std::string shipped_folder() {
+  std::error_code error;
+  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
+  const fs::path beside = binary.parent_path() / "programs";
+  if (fs::is_directory(beside, error)) return beside;
+  return (binary.parent_path().parent_path() / "share/jobscope/programs").lexically_normal();
+}
+
+class Log {
+ public:
+  explicit Log(bool timestamps) : timestamps_(timestamps) {}
+  void operator()(const std::string& line) const {
+    std::string text;
+    if (timestamps_)
+      text = fmt::format("{:%Y/%m/%d %H:%M:%S} ", fmt::localtime(std::time(nullptr)));
+    to_stderr(text + printable(line, style_for(STDERR_FILENO)) + "\n");
+  }
+
+ private:
+  bool timestamps_;
+};
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::string_view rest = list;
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    if (!one.empty()) parts.emplace_back(one);
+  }
+  return parts;
+}
+
+// The capabilities that stay after everything is attached; empty: all.
+Result<std::optional<std::vector<Capability>>> kept(const std::string& keep,
+                                                    bool waits_for_libraries) {
+  if (keep == "all") return std::nullopt;
+  std::vector<Capability> list;
+  if (keep == "none") return list;
+  if (keep == "needed") {  // to read maps, to name symbols and other people's processes
+    list = {CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG};
+    if (waits_for_libraries) list.push_back(CAP_SYS_ADMIN);  // perf_event_open() of uprobes
+    return list;
+  }
+  for (const std::string& name : split(keep)) {
+    Capability value{};
+    if (::cap_from_name(name.c_str(), &value) != 0)
+      return fail(fmt::format("--capabilities.keep: there is no capability '{}'", name),
+                  "as cap_bpf,cap_perfmon, or all, none, needed");
+    list.push_back(value);
+  }
+  return list;
+}
+
+// Jobs by process and cgroup, for several threads.
+class Jobs {
+ public:
+  std::optional<JobLabels> find(JobKey kind, uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    if (kind == JobKey::cgroup) return finder_.of_cgroup(number);
+    return finder_.of_process(static_cast<uint32_t>(number));
+  }
+
+ private:
+  std::mutex mutex_;
+  JobFinder finder_{JobFinder::Places()};
+};
+
+Result<std::unique_ptr<ProgramSet>> load_programs(const ProgramsOptions& options,
+                                                  const DecoderSources& sources, const Log& log) {
+  const std::vector<std::string> names = split(options.names);
+  if (names.empty())
+    return fail("no program is named", "give --config.names; 'jobscope programs list' shows some");
+  std::vector<ProgramFiles> files;
+  for (const std::string& name : names) {
+    files.push_back(TRY(read_program_files(options.folder, name, options.btf_path)));
+    for (const std::string& warning : files.back().config.warnings) log(warning);
+  }
+  ProgramSet::Options set;
+  set.btf_path = options.btf_path;
+  set.limits = {options.series, options.cached_keys};
+  set.log = log;
+  return ProgramSet::load(std::move(files), sources, std::move(set));
+}
+
+// Until somebody wants us to end.
+void serve(ProgramSet& programs, JobSignals& signals) {
+  std::vector<pollfd> polled = {{signals.fd(), POLLIN, 0}};
+  for (const int fd : programs.event_fds()) polled.push_back({fd, POLLIN, 0});
+  const bool events = polled.size() > 1;
+  uint64_t next_look = 0;
+  for (bool quit = false; !quit;) {
+    ::poll(polled.data(), polled.size(), events ? kEventTick : kLibraryTick);
+    while (const auto signal = signals.read())
+      quit = signals.handle(*signal, 0) == JobSignals::Action::quit || quit;
+    const uint64_t now = monotonic_now();
+    programs.drain(now);
+    if (now < next_look) continue;
+    programs.look_for_libraries(now);
+    next_look = now + uint64_t{kLibraryTick} * 1'000'000;
+  }
+}
+
+Result<int> run_programs(const ProgramsOptions& options, const Invocation& invocation) {
+  const Log log(!options.no_timestamps);
+  TRY(kept(options.keep, false));  // a wrong name is told before there is more to do
+  TRY(check_watch_privileges(invocation.argv));
+  JobSignals signals = TRY(JobSignals::block_and_open(this_process(CallerSources::of_this_process()).id));
+  Jobs jobs;
+  MachineSources::Places places;
+  places.job = [&jobs](JobKey kind, uint64_t number) { return jobs.find(kind, number); };
+  const MachineSources sources(std::move(places));
+  const uint64_t started = monotonic_now();
+  const std::unique_ptr<ProgramSet> programs = TRY(load_programs(options, sources, log));
+  const std::vector<std::string> missed = programs->missed();
+  for (const std::string& line : programs->doubts()) log(line);
+  for (const std::string& line : missed) log("not attached: " + line);
+  if (options.strict && (!missed.empty() || !programs->doubts().empty())) {
+    log(fmt::format("--config.strict: {} programs are not attached, {} labels are doubtful",
+                    missed.size(), programs->doubts().size()));
+    return kMissed;
+  }
+  log(fmt::format("{} configurations are loaded, in {} ms", split(options.names).size(),
+                  (monotonic_now() - started) / 1'000'000));
+  if (options.check) {
+    log("--config.check: all is well");
+    return 0;
+  }
+
+  MetricsServer server = TRY(MetricsServer::listen(
+      options.serve, [&programs] { return programs->read(monotonic_now()); }, log));
+  if (options.debug) server.page("/maps", [&programs] { return programs->describe_maps(); });
+  if (const auto list = TRY(kept(options.keep, programs->waits_for_libraries())))
+    TRY(drop_all_but(*list));
+  server.start();
+  for (const std::string& address : server.addresses()) log("listening on " + address);
+  notify("READY=1");
+  serve(*programs, signals);
+  notify("STOPPING=1");
+  server.stop();
+  JobSignals::let_go();
+  return 0;
+}
+
+Result<int> list_shipped(const std::string& folder) {
+  const auto found = list_programs(folder);
+  if (found.empty()) return fail("there are no programs in " + folder);
+  const TextStyle style = style_for(STDOUT_FILENO);
+  size_t width = 0;
+  for (const ProgramSummary& each : found) width = std::max(width, each.name.size());
+  for (const ProgramSummary& each : found)
+    fmt::print("{:{}}  {}\n", printable(each.name, style), width, printable(each.about, style));
+  return 0;
+}
+
+std::function<Result<int>()> declare_programs(CLI::App& app, const Invocation& invocation) {
+  auto options = std::make_shared<ProgramsOptions>();
+  options->folder = shipped_folder();
+  app.add_option("--config.dir", options->folder, "folder of NAME.yaml and NAME.bpf.o (or .bpf.c)")
+      ->type_name("DIR")
+      ->capture_default_str();
+  app.add_option("--config.names", options->names, "names of configurations, a,b,c")
+      ->type_name("NAMES");
+  app.add_flag("--config.check", options->check, "load, attach, and end");
+  app.add_flag("--config.strict", options->strict,
+               "a program that cannot be attached is an error (exit code 1)");
+  app.add_option("--config.skip-cache-size", options->skip_cache,
+                 "keys that no regexp matched to remember; they are within --cache.keys")
+      ->type_name("N");
+  app.add_option("--series.max", options->series, "most series of one metric")
+      ->type_name("N")
+      ->check(CLI::Range(size_t{1}, size_t{10'000'000}))
+      ->capture_default_str();
+  app.add_option("--cache.keys", options->cached_keys, "keys of one metric to remember labels of")
+      ->type_name("N")
+      ->check(CLI::Range(size_t{0}, size_t{10'000'000}))
+      ->capture_default_str();
+  app.add_option("--capabilities.keep", options->keep,
+                 "what to keep once all is attached: all, none, needed, or cap_bpf,…")
+      ->type_name("LIST")
+      ->capture_default_str();
+  app.add_option("--btf.path", options->btf_path, "the kernel's types, if it does not bring them")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
+  declare(app, options->serve);
+  app.add_flag("--debug", options->debug, "serve /maps, all maps as they are");
+  app.add_flag("--log.no-timestamps", options->no_timestamps, "no time before lines of the log");
+  auto* list = app.add_subcommand("list", "the programs of the folder, a line each");
+  auto* fresh = app.add_subcommand("new", "write NAME.bpf.c and NAME.yaml, to start from");
+  fresh->add_option("NAME", options->fresh_name)->required();
+  app.require_subcommand(0, 1);
+  app.footer(
+      "Configurations of ebpf_exporter (v2) work unchanged. The programs that come with jobscope:\n"
+      "  jobscope programs list\n"
+      "  jobscope programs --config.names io-latency,runqlat\n"
+      "Your own:\n"
+      "  jobscope programs new mine && jobscope programs --config.dir . --config.names mine");
+  return [options, invocation, list, fresh]() -> Result<int> {
+    if (list->parsed()) return list_shipped(options->folder);
+    if (fresh->parsed()) {
+      TRY(write_new_program(".", options->fresh_name));
+      fmt::print("wrote {0}.bpf.c and {0}.yaml; try them with\n  jobscope programs --config.dir . "
+                 "--config.names {0}\n",
+                 options->fresh_name);
+      return 0;
+    }
+    return run_programs(*options, invocation);
+  };
+}
+
+}  // namespace
+
+const Command programs_command{"programs", "serve metrics of your own eBPF programs (ebpf_exporter)",
+                               kBadInput, declare_programs};
+
+}  // namespace jobscope

@@ -1,0 +1,348 @@
+#include "src/programs/program_set.h"
+
+#include <bpf/bpf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "src/base/clock.h"
+#include "src/programs/key_layout.h"
+
+namespace jobscope {
+
+// One metric and where its values come from.
+struct ProgramSet::Metric {
+  std::string name;
+  std::vector<LabelConfig> labels;
+  bool gauge = false;
+  std::optional<MapRows> rows;  // of a map; else:
+  std::unique_ptr<EventCounter> events;
+  std::optional<Series> series;
+  std::optional<Error> broken;  // its labels do not fit its map
+  std::string last_error;       // logged once
+};
+
+struct ProgramSet::Loaded {
+  ProgramConfig config;
+  std::string path;
+  std::unique_ptr<ProgramObject> object;
+  std::vector<Metric> metrics;
+  uint64_t decoder_errors = 0;
+};
+
+ProgramSet::~ProgramSet() = default;
+
+Result<std::unique_ptr<ProgramSet>> ProgramSet::load(std::vector<ProgramFiles> files,
+                                                     const DecoderSources& sources,
+                                                     Options options) {
+  std::unique_ptr<ProgramSet> set(new ProgramSet);
+  set->options_ = std::move(options);
+  for (ProgramFiles& each : files) {
+    const std::string path = each.path;
+    if (const Result<> added = set->add(std::move(each), sources); !added)
+      return tl::unexpected(added.error().context(path));
+  }
+  return set;
+}
+
+Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
+  for (const auto& other : loaded_)
+    if (other->config.name == files.config.name)
+      return fail(fmt::format("the configuration '{}' is named twice", files.config.name));
+  auto loaded = std::make_unique<Loaded>();
+  loaded->config = std::move(files.config);
+  loaded->path = std::move(files.path);
+  loaded->object =
+      TRY(ProgramObject::load(loaded->config, files.object, options_.btf_path));
+  for (const CounterConfig& counter : loaded->config.counters)
+    TRY(add_counter(*loaded, counter, sources));
+  for (const HistogramConfig& histogram : loaded->config.histograms)
+    TRY(add_histogram(*loaded, histogram, sources));
+  loaded_.push_back(std::move(loaded));
+  return {};
+}
+
+namespace {
+
+Result<const bpf_map*> map_of(const ProgramObject& object, const std::string& name) {
+  const bpf_map* map = object.find_map(name);
+  if (!map)
+    return fail(fmt::format("the object has no map '{}', which the metric of this name needs", name));
+  return map;
+}
+
+MapShape shape_of(const ProgramObject& object, const bpf_map* map, const MapRows& rows) {
+  return {rows.key_size(), rows.per_cpu(), object.has_signed_values(map)};
+}
+
+// The label `cpu` of a map with a value for each CPU is not in the key.
+std::optional<LabelConfig> take_cpu(std::vector<LabelConfig>& labels, bool per_cpu) {
+  if (!per_cpu || labels.empty() || labels.back().name != "cpu") return std::nullopt;
+  LabelConfig cpu = std::move(labels.back());
+  labels.pop_back();
+  cpu.size = sizeof(uint16_t);
+  if (cpu.decoders.empty()) cpu.decoders = {{"uint", {}, false, {}, false}};
+  return cpu;
+}
+
+}  // namespace
+
+Result<> ProgramSet::add_counter(Loaded& loaded, CounterConfig config,
+                                 const DecoderSources& sources) {
+  const std::string where =
+      fmt::format("{} '{}'", config.gauge ? "gauge" : "counter", config.name);
+  auto found = map_of(*loaded.object, config.name);
+  if (!found) return tl::unexpected(found.error());
+  const bpf_map* map = *found;
+  Metric metric;
+  metric.name = config.name;
+  metric.gauge = config.gauge;
+  Result<> laid_out;
+  if (config.perf_event_array) {
+    TRY(lay_out(config.labels, {}, where, doubts_));
+    auto events = EventCounter::open(bpf_map__fd(map), config, sources, options_.limits,
+                                     monotonic_now());
+    if (!events) return tl::unexpected(events.error().context(where));
+    metric.events = std::move(*events);
+    metric.labels = config.labels;
+    loaded.metrics.push_back(std::move(metric));
+    return {};
+  }
+  auto rows = MapRows::of(bpf_map__fd(map));
+  if (!rows) return tl::unexpected(rows.error().context(fmt::format("map '{}'", config.name)));
+  const MapShape shape = shape_of(*loaded.object, map, *rows);
+  metric.rows = std::move(*rows);
+  const KeyType key = loaded.object->key_type(map);
+  const auto cpu = take_cpu(config.labels, shape.per_cpu);
+  if (!config.labels.empty() || (!cpu && is_struct(key)))
+    laid_out = lay_out(config.labels, key, where, doubts_);
+  if (cpu) {
+    const bool alone = config.labels.empty();
+    config.labels.push_back(*cpu);
+    config.labels.back().offset = alone ? 0 : shape.key_size;
+  }
+  if (laid_out) {
+    auto series = Series::of_counter(config, shape, sources, options_.limits);
+    if (!series) return tl::unexpected(series.error().context(where));
+    metric.series = std::move(*series);
+  } else {
+    metric.broken = laid_out.error();
+    doubts_.push_back(laid_out.error().what);
+  }
+  metric.labels = config.labels;
+  loaded.metrics.push_back(std::move(metric));
+  return {};
+}
+
+Result<> ProgramSet::add_histogram(Loaded& loaded, HistogramConfig config,
+                                   const DecoderSources& sources) {
+  const std::string where = fmt::format("histogram '{}'", config.name);
+  auto found = map_of(*loaded.object, config.name);
+  if (!found) return tl::unexpected(found.error());
+  auto rows = MapRows::of(bpf_map__fd(*found));
+  if (!rows) return tl::unexpected(rows.error().context(fmt::format("map '{}'", config.name)));
+  Metric metric;
+  metric.name = config.name;
+  const MapShape shape = shape_of(*loaded.object, *found, *rows);
+  metric.rows = std::move(*rows);
+  const Result<> laid_out =
+      lay_out(config.labels, loaded.object->key_type(*found), where, doubts_);
+  auto series = laid_out ? Series::of_histogram(config, shape, sources, options_.limits)
+                         : tl::unexpected(laid_out.error());
+  if (series) {
+    metric.series = std::move(*series);
+  } else {
+    metric.broken = laid_out ? series.error().context(where) : series.error();
+    doubts_.push_back(metric.broken->what);
+  }
+  metric.labels = config.labels;
+  loaded.metrics.push_back(std::move(metric));
+  return {};
+}
+
+std::vector<std::string> ProgramSet::missed() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> missed;
+  for (const auto& loaded : loaded_)
+    for (const ProgramState& program : loaded->object->programs())
+      if (!program.attached)
+        missed.push_back(fmt::format("{}:{}: {}", loaded->config.name, program.name, program.why));
+  return missed;
+}
+
+void ProgramSet::log_error(Loaded& loaded, const std::string& metric, const Error& error) {
+  ++loaded.decoder_errors;
+  for (Metric& each : loaded.metrics) {
+    if (each.name != metric || each.last_error == error.what) continue;
+    each.last_error = error.what;
+    options_.log(fmt::format("{}: metric '{}': {}", loaded.path, metric, error.what));
+  }
+}
+
+std::vector<MetricFamily> ProgramSet::read(uint64_t now) {
+  const std::lock_guard lock(mutex_);
+  std::vector<MetricFamily> families;
+  for (const auto& loaded : loaded_) {
+    if (loaded->object->has_iterators()) {
+      for (const Metric& metric : loaded->metrics)
+        if (metric.gauge && metric.rows) metric.rows->clear();  // what is gone has no row anew
+      loaded->object->run_iterators();
+    }
+    for (Metric& metric : loaded->metrics)
+      if (const Result<> done = read_metric(*loaded, metric, now, families); !done)
+        log_error(*loaded, metric.name, done.error());
+  }
+  add_own_families(families);
+  add_program_families(families);
+  return families;
+}
+
+Result<> ProgramSet::read_metric(Loaded&, Metric& metric, uint64_t now,
+                                 std::vector<MetricFamily>& families) {
+  if (metric.broken) return tl::unexpected(*metric.broken);
+  if (metric.events) {
+    metric.events->drain(now);
+    families.push_back(metric.events->family());
+    return {};
+  }
+  metric.series->begin(now);
+  TRY(metric.rows->for_each([&](std::string_view key, std::span<const uint64_t> values) {
+    return metric.series->add(key, values);
+  }));
+  families.push_back(metric.series->family());
+  return {};
+}
+
+void ProgramSet::add_own_families(std::vector<MetricFamily>& families) const {
+  MetricFamily enabled{"ebpf_exporter_enabled_configs",
+                       "Configurations that are loaded.",
+                       MetricType::gauge,
+                       {},
+                       {}};
+  MetricFamily errors{"ebpf_exporter_decoder_errors_total",
+                      "Times that a metric could not be read because keys could not be decoded.",
+                      MetricType::counter,
+                      {},
+                      {}};
+  MetricFamily dropped{"jobscope_programs_dropped_rows_total",
+                       "Rows of maps left out of a metric because it has too many series.",
+                       MetricType::counter,
+                       {},
+                       {}};
+  for (const auto& loaded : loaded_) {
+    const std::string& name = loaded->config.name;
+    enabled.samples.push_back({{{"name", name}}, 1});
+    uint64_t event_errors = 0;
+    for (const Metric& metric : loaded->metrics) {
+      uint64_t rows = metric.series ? metric.series->dropped_rows() : 0;
+      if (metric.events) {
+        event_errors += metric.events->errors();
+        rows = metric.events->dropped_rows();
+        families.push_back({"dropped_perf_event_map_events_" + metric.name,
+                            "Events that the kernel had no room for.",
+                            MetricType::counter,
+                            {{{}, static_cast<double>(metric.events->lost())}},
+                            {}});
+      }
+      dropped.samples.push_back(
+          {{{"config", name}, {"metric", metric.name}}, static_cast<double>(rows)});
+    }
+    errors.samples.push_back(
+        {{{"config", name}}, static_cast<double>(loaded->decoder_errors + event_errors)});
+  }
+  families.push_back(std::move(enabled));
+  families.push_back(std::move(errors));
+  families.push_back(std::move(dropped));
+}
+
+void ProgramSet::add_program_families(std::vector<MetricFamily>& families) const {
+  const auto family = [](const char* name, const char* help, MetricType type) {
+    return MetricFamily{name, help, type, {}, {}};
+  };
+  MetricFamily info = family("ebpf_exporter_ebpf_program_info",
+                             "The programs and what the kernel calls them.", MetricType::gauge);
+  MetricFamily attached = family("ebpf_exporter_ebpf_program_attached",
+                                 "Whether a program is attached.", MetricType::gauge);
+  MetricFamily time =
+      family("ebpf_exporter_ebpf_program_run_time_seconds",
+             "Time that a program ran, while kernel.bpf_stats_enabled is on.", MetricType::counter);
+  MetricFamily runs =
+      family("ebpf_exporter_ebpf_program_run_count_total",
+             "Runs of a program, while kernel.bpf_stats_enabled is on.", MetricType::counter);
+  MetricFamily left_out =
+      family("jobscope_program_skipped_runs_total",
+             "Runs that the kernel left out because the program would have interrupted itself.",
+             MetricType::counter);
+  MetricFamily unavailable =
+      family("jobscope_program_unavailable",
+             "Programs that this kernel did not take; the log says why.", MetricType::gauge);
+  for (const auto& loaded : loaded_) {
+    for (const ProgramState& program : loaded->object->programs()) {
+      const std::string& config = loaded->config.name;
+      if (!program.id) {
+        unavailable.samples.push_back({{{"config", config}, {"program", program.name}}, 1});
+        continue;
+      }
+      const Labels id = {{"id", std::to_string(program.id)}};
+      info.samples.push_back(
+          {{{"config", config}, {"program", program.name}, {"tag", program.tag}, id[0]}, 1});
+      attached.samples.push_back({id, program.attached ? 1.0 : 0.0});
+      left_out.samples.push_back({id, static_cast<double>(program.left_out)});
+      if (!program.runs) continue;
+      time.samples.push_back({id, static_cast<double>(program.run_time) / 1e9});
+      runs.samples.push_back({id, static_cast<double>(program.runs)});
+    }
+  }
+  for (MetricFamily* each : {&info, &attached, &time, &runs, &left_out, &unavailable})
+    families.push_back(std::move(*each));
+}
+
+std::string ProgramSet::describe_maps() {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const auto& loaded : loaded_) {
+    text += fmt::format("## Config: {}\n\n", loaded->config.name);
+    for (Metric& metric : loaded->metrics) {
+      if (!metric.rows) continue;
+      text += fmt::format("### Map: {}\n\n```\n", metric.name);
+      const Result<> done = metric.rows->for_each(
+          [&](std::string_view key, std::span<const uint64_t> values) -> Result<> {
+            for (const char byte : key)
+              text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+            text += fmt::format(" -> {}\n", fmt::join(values, " "));
+            return {};
+          });
+      if (!done) text += done.error().what + "\n";
+      text += "```\n\n";
+    }
+  }
+  return text;
+}
+
+void ProgramSet::drain(uint64_t now) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& loaded : loaded_)
+    for (Metric& metric : loaded->metrics)
+      if (metric.events) metric.events->drain(now);
+}
+
+std::vector<int> ProgramSet::event_fds() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<int> fds;
+  for (const auto& loaded : loaded_)
+    for (const Metric& metric : loaded->metrics)
+      if (metric.events) fds.push_back(metric.events->fd());
+  return fds;
+}
+
+void ProgramSet::look_for_libraries(uint64_t now) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& loaded : loaded_) {
+    if (!loaded->object->waits_for_libraries()) continue;
+    for (const std::string& program : loaded->object->look_for_libraries(now))
+      options_.log(fmt::format("{}: program '{}' is attached now", loaded->path, program));
+  }
+}
+
+}  // namespace jobscope
