@@ -12,7 +12,6 @@
 #include "src/base/caller.h"
 #include "src/base/caps.h"
 #include "src/base/clock.h"
-#include "src/base/notify.h"
 #include "src/cli/command.h"
 #include "src/cli/metrics_server.h"
 #include "src/cli/signals.h"
@@ -178,9 +177,9 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
     TRY(drop_all_but(*list));
   server.start();
   for (const std::string& address : server.addresses()) log("listening on " + address);
-  notify("READY=1");
+
   serve(*programs, signals);
-  notify("STOPPING=1");
+
   server.stop();
   JobSignals::let_go();
   return 0;

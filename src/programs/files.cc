@@ -58,7 +58,7 @@ constexpr std::string_view kNewProgram = R"(// @NAME@: counts the files that eac
 
 // The key of the map becomes the labels of the metric: the names of its members are the names of
 // the labels, and arrays of char are text. Zero it before you fill it, padding included.
-struct key {
+struct opener {
   char comm[16];
 };
 
@@ -67,7 +67,7 @@ struct key {
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 1024);
-  __type(key, struct key);
+  __type(key, struct opener);
   __type(value, u64);
 } @IDENT@_total SEC(".maps");
 
@@ -75,7 +75,7 @@ struct {
 // which kinds of sections this kernel takes.
 SEC("tracepoint/syscalls/sys_enter_openat")
 int on_openat(void *ctx) {
-  struct key key = {};
+  struct opener key = {};
   bpf_get_current_comm(key.comm, sizeof(key.comm));
   u64 *count = bpf_map_lookup_elem(&@IDENT@_total, &key);
   if (!count) {

@@ -336,6 +336,12 @@ std::vector<int> ProgramSet::event_fds() const {
   return fds;
 }
 
+bool ProgramSet::waits_for_libraries() const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(loaded_.begin(), loaded_.end(),
+                     [](const auto& loaded) { return loaded->object->waits_for_libraries(); });
+}
+
 void ProgramSet::look_for_libraries(uint64_t now) {
   const std::lock_guard lock(mutex_);
   for (const auto& loaded : loaded_) {

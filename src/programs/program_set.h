@@ -55,6 +55,7 @@ class ProgramSet {
   std::vector<int> event_fds() const;
   // Looks for libraries that programs wait for. Call it every few seconds.
   void look_for_libraries(uint64_t now);
+  bool waits_for_libraries() const;
 
  private:
   struct Metric;
