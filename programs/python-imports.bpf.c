@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// Modules that CPython had to look for, by their package, and how long the outermost imports took.
-// One that is there already is none. Needs a Python with USDT, as python-gc does.
+// Import statements for which CPython had to look, by package, and how long the outermost took. A
+// module that is there already is none, and importlib.import_module() does not pass here. Needs a
+// Python with USDT, as python-gc does.
 #define LOST python_imports_lost_total
 #include "jobscope.bpf.h"
 

@@ -6,7 +6,6 @@ the next line it reads: so a test can attach to the libraries that it has mapped
 """
 import ctypes
 import gc
-import importlib
 import json
 import os
 import signal
@@ -121,9 +120,9 @@ def imports(package, count):
         sys.path.insert(0, folder)
         yield
         for i in range(int(count)):
-            importlib.import_module(f"{package}.m{i}")
+            __import__(f"{package}.m{i}")
         try:
-            importlib.import_module(f"{package}.none")
+            __import__(f"{package}.none")
         except ImportError:
             pass
         yield {}
