@@ -165,7 +165,8 @@ struct bpf_iter__task {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-  unsigned long di, si, dx, r10, r8;
+  unsigned long di, si, dx, cx, r8, r9, r10;
+  unsigned long ax;
   unsigned long orig_ax; /* number of the system call, -1 outside of one */
   unsigned long ip, sp;
 };
@@ -272,6 +273,7 @@ struct in6_addr {
 
 struct sock_common {
   unsigned short skc_family;
+  unsigned char skc_state; /* TCP_… */
   u32 skc_daddr;
   u32 skc_rcv_saddr;
   __be16 skc_dport;
@@ -280,11 +282,27 @@ struct sock_common {
   struct in6_addr skc_v6_rcv_saddr;
 };
 
+struct cgroup;
+
+struct sock_cgroup_data {
+  struct cgroup *cgroup; /* with CONFIG_SOCK_CGROUP_DATA */
+};
+
 struct sock {
   struct sock_common __sk_common;
   u16 sk_type;
   u16 sk_protocol;
+  int sk_err;
   struct pid *sk_peer_pid;
+  struct sock_cgroup_data sk_cgrp_data;
+};
+
+/* 8520e224f547 ("bpf, cgroups: Fix cgroup v2 fallback on v1/v2 mixed mode"), 5.15 */
+struct sock_cgroup_data___before_5_15 {
+  u64 val;
+};
+struct sock___before_5_15 {
+  struct sock_cgroup_data___before_5_15 sk_cgrp_data;
 };
 
 struct socket {
@@ -381,6 +399,7 @@ struct page_counter {
 };
 
 struct kernfs_node {
+  const char *name;
   u64 id;
 };
 
@@ -404,6 +423,7 @@ enum cgroup_subsys_id {
 
 struct css_set {
   struct cgroup_subsys_state *subsys[16];
+  struct cgroup *dfl_cgrp; /* in the unified hierarchy */
 };
 
 /* ---- signals ---- */
@@ -413,6 +433,18 @@ struct kernel_siginfo {
 };
 
 struct linux_binprm;
+
+/* ---- records of tracepoints, in SEC("tracepoint/…") ---- */
+
+struct trace_event_raw_sys_enter {
+  long id;
+  unsigned long args[6];
+};
+
+struct trace_event_raw_sys_exit {
+  long id;
+  long ret;
+};
 
 #pragma clang attribute pop
 

@@ -16,6 +16,7 @@ check() {
 }
 
 check bpf 'bpf/'
+check programs 'bpf/'
 check src/base 'src/base/'
 check src/bpf 'src/(base|bpf)/'
 check src/model 'src/(base|model)/|bpf/reason.h'

@@ -1,7 +1,7 @@
 #include "src/programs/key_layout.h"
 
-#include <bpf/btf.h>
 #include <fmt/format.h>
+#include <bpf/btf.h>
 
 #include <algorithm>
 #include <optional>
@@ -51,9 +51,8 @@ std::vector<DecoderConfig> enum_decoders(const btf* types, const btf_type* type)
       name = name_of(types, one.name_off);
     }
     // The first name of a value is its own; later ones are marks of ranges (`_MAX`).
-    names.static_map.emplace(is_signed ? std::to_string(value)
-                                       : std::to_string(static_cast<uint64_t>(value)),
-                             name);
+    names.static_map.emplace(
+        is_signed ? std::to_string(value) : std::to_string(static_cast<uint64_t>(value)), name);
   }
   return {simple(is_signed ? "int" : "uint"), std::move(names)};
 }
@@ -74,8 +73,7 @@ std::vector<DecoderConfig> decoders_of(const btf* types, const btf_type* type) {
     return {simple("uint")};
   }
   if (btf_is_ptr(type)) return {simple("uint")};
-  if (btf_is_array(type))
-    return {simple(is_text(types, btf_array(type)->type) ? "string" : "hex")};
+  if (btf_is_array(type)) return {simple(is_text(types, btf_array(type)->type) ? "string" : "hex")};
   return {};
 }
 
@@ -184,8 +182,7 @@ Result<> one_behind_the_other(std::vector<LabelConfig>& labels, const KeyType& k
   for (const LabelConfig& label : labels) {
     if (!members) break;
     for (const LabelConfig& member : *members) {
-      if (member.name != label.name ||
-          (member.offset == label.offset && member.size == label.size))
+      if (member.name != label.name || (member.offset == label.offset && member.size == label.size))
         continue;
       if (note.empty())
         note = fmt::format("label '{}' is bytes {} to {} of the key, its member '{}' {} to {}",

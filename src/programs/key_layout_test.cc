@@ -1,7 +1,7 @@
 #include "src/programs/key_layout.h"
 
-#include <bpf/btf.h>
 #include <gmock/gmock.h>
+#include <bpf/btf.h>
 
 #include <memory>
 

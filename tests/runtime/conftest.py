@@ -105,6 +105,12 @@ def memory_group():
 
 
 @pytest.fixture
+def unified_group():
+    with machine.UnifiedCgroup() as group:
+        yield group
+
+
+@pytest.fixture
 def two_networks():
     with machine.TwoNetworks() as networks:
         yield networks

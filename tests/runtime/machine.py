@@ -162,6 +162,11 @@ class Cgroup:
         else:
             self.write("cpu.max", f"{int(cpus * 100000)} 100000")
 
+    def oom_kills(self):
+        """Processes that the kernel killed in here because there was no memory."""
+        text = (self.path / ("memory.oom_control" if self.version == 1 else "memory.events")).read_text()
+        return int(dict(line.split() for line in text.splitlines())["oom_kill"])
+
     def throttled_ns(self):
         for line in (self.path / "cpu.stat").read_text().splitlines():
             key, value = line.split()
@@ -175,6 +180,21 @@ class Cgroup:
         self.write("memory.limit_in_bytes" if self.version == 1 else "memory.max", size)
         if self.version == 2 and (self.path / "memory.swap.max").exists():
             self.write("memory.swap.max", 0)
+
+
+class UnifiedCgroup(Cgroup):
+    """One of cgroup v2, whatever controllers it has there: what the kernel's BPF helpers call a task's cgroup."""
+
+    def __init__(self):
+        super().__init__(None)
+
+    def __enter__(self):
+        parents = [p for p in (CGROUPS, CGROUPS / "unified") if (p / "cgroup.controllers").exists()]
+        if not parents:
+            pytest.skip("no cgroup v2")
+        self.version, self.path = 2, parents[0] / unique_name()
+        self.path.mkdir()
+        return self
 
 
 class TwoNetworks:
