@@ -74,8 +74,6 @@ clean: ## remove what was built
 	@rm -rf $(BUILD) build-asan build-fuzz
 
 <<<<<<< HEAD
-.PHONY: help deps build all-targets demo test unit workloads runtime kernels bench lint format asan fuzz install clean
-.PHONY: conformance interop container
 =======
 .PHONY: help deps build all-targets demo test unit workloads runtime kernels conformance interop container bench lint format asan fuzz install clean
 >>>>>>> main

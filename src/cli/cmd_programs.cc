@@ -100,13 +100,19 @@ Result<std::optional<std::vector<Capability>>> kept(const std::string& keep,
 class Machine {
  public:
   // Without a unified hierarchy no cgroup has a name.
-  Machine() {
-    if (auto tree = CgroupTree::open(unified_hierarchy())) tree_ = std::move(*tree);
+  Machine() : root_(unified_hierarchy()) {
+    if (auto tree = CgroupTree::open(root_)) tree_ = std::move(*tree);
     JobFinder::Places places;
     places.cgroup_path = [this](uint64_t id) { return cgroup_path(id); };
     finder_.emplace(std::move(places));
   }
   std::string cgroup_path(uint64_t id) const { return tree_ ? tree_->path(id) : std::string(); }
+  // With that of the mount, as labels have it.
+  std::string cgroup_place(uint64_t id) const {
+    const std::string path = cgroup_path(id);
+    if (path.empty()) return path;
+    return path == "/" ? root_ : root_ + path;
+  }
   std::optional<JobLabels> job(JobKey kind, uint64_t number) {
     const std::lock_guard lock(mutex_);
     if (kind == JobKey::cgroup) return finder_->of_cgroup(number);
@@ -116,6 +122,7 @@ class Machine {
   CgroupTree* cgroups() { return tree_.get(); }
 
  private:
+  std::string root_;
   std::unique_ptr<CgroupTree> tree_;
   std::mutex mutex_;
   std::optional<JobFinder> finder_;
@@ -166,7 +173,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
       TRY(JobSignals::block_and_open(this_process(CallerSources::of_this_process()).id));
   Machine machine;
   MachineSources::Places places;
-  places.cgroup_path = [&machine](uint64_t id) { return machine.cgroup_path(id); };
+  places.cgroup_path = [&machine](uint64_t id) { return machine.cgroup_place(id); };
   places.job = [&machine](JobKey kind, uint64_t number) { return machine.job(kind, number); };
   const MachineSources sources(std::move(places));
   const uint64_t started = monotonic_now();
