@@ -73,7 +73,4 @@ install: build ## PREFIX=/usr/local
 clean: ## remove what was built
 	@rm -rf $(BUILD) build-asan build-fuzz
 
-<<<<<<< HEAD
-=======
 .PHONY: help deps build all-targets demo test unit workloads runtime kernels conformance interop container bench lint format asan fuzz install clean
->>>>>>> main
