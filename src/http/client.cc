@@ -162,8 +162,9 @@ class Exchange {
       in.commit(count);
       if (got) continue;
       if (last_error_ != asio::error::eof) return tl::unexpected(got.error());
+      const bool begun = parser->got_some();
       parser->put_eof(error);
-      if (error || !parser->is_done()) return fail("the reply ends too early");
+      if (error || !begun) return fail("the reply ends too early");
     }
     HttpReply reply;
     auto message = parser->release();

@@ -31,8 +31,8 @@ Result<std::shared_ptr<WebConfig>> WebConfig::load(const std::string& path, Log 
   config->log_ = std::move(log);
   config->interval_ = interval;
   config->policy_ = config->read();
-  const auto policy = TRY(config->policy_);
-  config->tls_ = policy->tls != nullptr;
+  if (!config->policy_) return tl::unexpected(config->policy_.error());
+  config->tls_ = (*config->policy_)->tls != nullptr;
   config->looked_ = Clock::now();
   return config;
 }
