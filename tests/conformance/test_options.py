@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +70,29 @@ def test_it_ends_when_asked(number):
         process.process.send_signal(number)
         code = process.process.wait(10)
         assert code in (0, -number, 128 + number) or REAL
+
+
+@contextlib.contextmanager
+def counted_runs():
+    """The kernel counts the runs of programs, for a moment."""
+    switch = Path("/proc/sys/kernel/bpf_stats_enabled")
+    before = switch.read_text()
+    switch.write_text("1")
+    try:
+        yield
+    finally:
+        switch.write_text(before)
+
+
+def test_runs_of_programs_while_the_kernel_counts_them():
+    with exporter.Exporter(COMMAND, BUILD / "kernel", ["counted_by_bpf"]) as process:
+        with counted_runs():
+            process.fill(["run count_by_bpf 0 4711 5", "run count_by_bpf 0 4711 7"])
+            samples = process.scrape().samples
+        program, = (dict(labels)["id"] for name, labels in samples if name == "ebpf_exporter_ebpf_program_info")
+        labels = (("id", program),)
+        assert samples["ebpf_exporter_ebpf_program_run_count_total", labels] >= 0
+        assert 0 <= samples["ebpf_exporter_ebpf_program_run_time_seconds", labels] < 1
 
 
 def test_several_configurations():
