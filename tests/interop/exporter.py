@@ -69,7 +69,7 @@ class Exporter:
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=subprocess.STDOUT)
         try:
-            self.wait_until_it_listens()
+            self.wait_until_it_answers()
         except BaseException:
             self.__exit__()
             raise
@@ -91,18 +91,18 @@ class Exporter:
         self.log.seek(0)
         return self.log.read()
 
-    def wait_until_it_listens(self):
+    def wait_until_it_answers(self):
         deadline = time.monotonic() + SECONDS_TO_START
         while True:
             if self.process.poll() is not None:
                 last = "\n".join(self.written().splitlines()[-10:])
                 raise Failed(f"{' '.join(self.command[:2])} ended with {self.process.returncode}:\n{last}")
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                self.get("/")  # the port may be open long before anybody answers
                 return
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 if time.monotonic() > deadline:
-                    raise Failed(f"{self.command[0]} does not listen:\n{self.written()}") from None
+                    raise Failed(f"{self.command[0]} does not answer:\n{self.written()}") from None
                 time.sleep(0.02)
 
     def fill(self, lines, stopped=False):
