@@ -21,6 +21,7 @@
 #include "src/otlp/config.h"
 #include "src/otlp/exporter.h"
 #include "src/output/terminal.h"
+#include "src/programs/births.h"
 #include "src/programs/files.h"
 #include "src/programs/machine_sources.h"
 #include "src/programs/program_set.h"
@@ -104,25 +105,40 @@ Result<std::optional<std::vector<Capability>>> kept(const std::string& keep,
 class Machine {
  public:
   // Without a unified hierarchy no cgroup has a name.
-  Machine() {
-    if (auto tree = CgroupTree::open(unified_hierarchy())) tree_ = std::move(*tree);
-    JobFinder::Places places;
-    places.cgroup_path = [this](uint64_t id) { return cgroup_path(id); };
-    finder_.emplace(std::move(places));
+  Machine() : root_(unified_hierarchy()) {
+    if (root_.empty()) return;
+    if (auto tree = CgroupTree::open(root_)) tree_ = std::move(*tree);
   }
-  std::string cgroup_path(uint64_t id) const { return tree_ ? tree_->path(id) : std::string(); }
+  // With that of the hierarchy, as ebpf_exporter has it: "/sys/fs/cgroup/system.slice".
+  std::string full_cgroup_path(uint64_t id) const {
+    const std::string path = cgroup_path(id);
+    return path.empty() ? path : root_ + (path == "/" ? "" : path);
+  }
   std::optional<JobLabels> job(JobKey kind, uint64_t number) {
     const std::lock_guard lock(mutex_);
-    if (kind == JobKey::cgroup) return finder_->of_cgroup(number);
-    return finder_->of_process(static_cast<uint32_t>(number));
+    if (kind == JobKey::cgroup) return finder_.of_cgroup(number);
+    return finder_.of_process(static_cast<uint32_t>(number));
+  }
+  void born(uint32_t parent, uint32_t child) {
+    const std::lock_guard lock(mutex_);
+    finder_.born(parent, child);
   }
   // nullptr: there are none to know.
   CgroupTree* cgroups() { return tree_.get(); }
+  const std::string& cgroup_root() const { return root_; }
 
  private:
+  std::string cgroup_path(uint64_t id) const { return tree_ ? tree_->path(id) : std::string(); }
+  JobFinder::Places places() {
+    JobFinder::Places places;
+    places.cgroup_path = [this](uint64_t id) { return cgroup_path(id); };
+    return places;
+  }
+
+  const std::string root_;
   std::unique_ptr<CgroupTree> tree_;
   std::mutex mutex_;
-  std::optional<JobFinder> finder_;
+  JobFinder finder_{places()};
 };
 
 Result<std::vector<ProgramFiles>> read_files(const ProgramsOptions& options, const Log& log) {
@@ -155,20 +171,33 @@ void tell_manager(std::string_view message) {
   (void)notify_service_manager(socket ? socket : "", message);
 }
 
+// Processes as they are born, if a program asks for their jobs; else, or if the kernel does not
+// tell, nullptr: those that live too short are then of no job.
+std::unique_ptr<Births> watch_births(const ProgramSet& programs, Machine& machine, const Log& log) {
+  if (!programs.asks_for_jobs()) return nullptr;
+  auto births = Births::watch(
+      [&machine](uint32_t parent, uint32_t child) { machine.born(parent, child); });
+  if (births) return std::move(*births);
+  log("jobs of short-lived processes are not known: " + births.error().what);
+  return nullptr;
+}
+
 // Until somebody wants us to end.
-void serve(ProgramSet& programs, CgroupTree* cgroups, JobSignals& signals) {
+void serve(ProgramSet& programs, CgroupTree* cgroups, Births* births, JobSignals& signals) {
   std::vector<pollfd> polled = {{signals.fd(), POLLIN, 0},
-                                {cgroups ? cgroups->fd() : -1, POLLIN, 0}};
+                                {cgroups ? cgroups->fd() : -1, POLLIN, 0},
+                                {births ? births->fd() : -1, POLLIN, 0}};
   for (const int fd : programs.event_fds()) polled.push_back({fd, POLLIN, 0});
-  const bool events = polled.size() > 2;
+  const bool events = polled.size() > 3;
   uint64_t next_look = 0;
   for (bool quit = false; !quit;) {
     ::poll(polled.data(), polled.size(), events ? kEventTick : kLibraryTick);
     while (const auto signal = signals.read())
       quit = signals.handle(*signal, 0) == JobSignals::Action::quit || quit;
+    if (births) births->drain();
     const uint64_t now = monotonic_now();
     programs.drain(now);
-    if (cgroups) cgroups->drain(now);
+    if (cgroups) programs.apply(cgroups->drain(now));
     if (now < next_look) continue;
     programs.look_for_libraries(now);
     next_look = now + uint64_t{kLibraryTick} * 1'000'000;
@@ -183,7 +212,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
       TRY(JobSignals::block_and_open(this_process(CallerSources::of_this_process()).id));
   Machine machine;
   MachineSources::Places places;
-  places.cgroup_path = [&machine](uint64_t id) { return machine.cgroup_path(id); };
+  places.cgroup_path = [&machine](uint64_t id) { return machine.full_cgroup_path(id); };
   places.job = [&machine](JobKey kind, uint64_t number) { return machine.job(kind, number); };
   const MachineSources sources(std::move(places));
   std::unique_ptr<ProgramSet> programs;
@@ -204,6 +233,9 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
       exporter->send(service, std::move(span));
     };
   programs = TRY(ProgramSet::load(std::move(files), sources, std::move(set)));
+  TRY(programs->begin_cgroups(machine.cgroups(), machine.cgroup_root()));
+  const std::unique_ptr<Births> births =
+      options.check ? nullptr : watch_births(*programs, machine, log);
   const std::vector<std::string> missed = programs->missed();
   for (const std::string& line : programs->doubts()) log(line);
   for (const std::string& line : missed) log("not attached: " + line);
@@ -225,7 +257,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   server->start();
   for (const std::string& address : server->addresses()) log("listening on " + address);
   tell_manager("READY=1");
-  serve(*programs, machine.cgroups(), signals);
+  serve(*programs, machine.cgroups(), births.get(), signals);
   tell_manager("STOPPING=1");
   server->stop();
   if (exporter) exporter->stop(kLastSpans);
