@@ -202,10 +202,13 @@ Result<HttpReply> http_send(const HttpCall& call) {
   // Without the query, which may hold secrets.
   const std::string where =
       fmt::format("{} {}", call.method, call.url.substr(0, call.url.find_first_of("?#")));
-  Exchange exchange(call, std::move(url));
-  auto reply = exchange.run();
-  if (!reply) return tl::unexpected(reply.error().context(where));
-  return reply;
+  try {  // Asio's exceptions end here: no descriptor left for its own needs
+    auto reply = Exchange(call, std::move(url)).run();
+    if (!reply) return tl::unexpected(reply.error().context(where));
+    return reply;
+  } catch (const std::exception& error) {
+    return fail(where + ": " + error.what());
+  }
 }
 
 }  // namespace jobscope
