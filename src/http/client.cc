@@ -162,9 +162,9 @@ class Exchange {
       in.commit(count);
       if (got) continue;
       if (last_error_ != asio::error::eof) return tl::unexpected(got.error());
-      const bool begun = parser->got_some();
+      if (!parser->got_some()) return fail("the connection ends without a reply");
       parser->put_eof(error);
-      if (error || !begun) return fail("the reply ends too early");
+      if (error) return fail("the reply ends too early");
     }
     HttpReply reply;
     auto message = parser->release();
