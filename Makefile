@@ -51,12 +51,15 @@ format: ## write all files as clang-format wants them
 	@scripts/lint.sh --format
 
 asan: deps ## unit tests and a real run with the address and undefined-behaviour sanitizers
-	@scripts/asan.sh build-asan
+	@scripts/asan.sh build-asan build-fuzz
+
+fuzz: deps ## libFuzzer on each parser of foreign bytes; SECONDS=60 each
+	@scripts/fuzz.sh build-fuzz $(or $(SECONDS),60)
 
 install: build ## PREFIX=/usr/local
 	@cmake --install $(BUILD) --prefix $(PREFIX) --strip
 
 clean: ## remove what was built
-	@rm -rf $(BUILD) build-asan
+	@rm -rf $(BUILD) build-asan build-fuzz
 
-.PHONY: help deps build all-targets demo test unit workloads runtime kernels bench lint format asan install clean
+.PHONY: help deps build all-targets demo test unit workloads runtime kernels bench lint format asan fuzz install clean

@@ -11,6 +11,7 @@
 
 #include "src/base/caller.h"
 #include "src/base/caps.h"
+#include "src/base/cgroup_tree.h"
 #include "src/base/clock.h"
 #include "src/cli/command.h"
 #include "src/cli/metrics_server.h"
@@ -95,18 +96,29 @@ Result<std::optional<std::vector<Capability>>> kept(const std::string& keep,
   return list;
 }
 
-// Jobs by process and cgroup, for several threads.
-class Jobs {
+// Cgroups and jobs, for several threads.
+class Machine {
  public:
-  std::optional<JobLabels> find(JobKey kind, uint64_t number) {
-    const std::lock_guard lock(mutex_);
-    if (kind == JobKey::cgroup) return finder_.of_cgroup(number);
-    return finder_.of_process(static_cast<uint32_t>(number));
+  // Without a unified hierarchy no cgroup has a name.
+  Machine() {
+    if (auto tree = CgroupTree::open(unified_hierarchy())) tree_ = std::move(*tree);
+    JobFinder::Places places;
+    places.cgroup_path = [this](uint64_t id) { return cgroup_path(id); };
+    finder_.emplace(std::move(places));
   }
+  std::string cgroup_path(uint64_t id) const { return tree_ ? tree_->path(id) : std::string(); }
+  std::optional<JobLabels> job(JobKey kind, uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    if (kind == JobKey::cgroup) return finder_->of_cgroup(number);
+    return finder_->of_process(static_cast<uint32_t>(number));
+  }
+  // nullptr: there are none to know.
+  CgroupTree* cgroups() { return tree_.get(); }
 
  private:
+  std::unique_ptr<CgroupTree> tree_;
   std::mutex mutex_;
-  JobFinder finder_{JobFinder::Places()};
+  std::optional<JobFinder> finder_;
 };
 
 Result<std::unique_ptr<ProgramSet>> load_programs(const ProgramsOptions& options,
@@ -127,10 +139,11 @@ Result<std::unique_ptr<ProgramSet>> load_programs(const ProgramsOptions& options
 }
 
 // Until somebody wants us to end.
-void serve(ProgramSet& programs, JobSignals& signals) {
-  std::vector<pollfd> polled = {{signals.fd(), POLLIN, 0}};
+void serve(ProgramSet& programs, CgroupTree* cgroups, JobSignals& signals) {
+  std::vector<pollfd> polled = {{signals.fd(), POLLIN, 0},
+                                {cgroups ? cgroups->fd() : -1, POLLIN, 0}};
   for (const int fd : programs.event_fds()) polled.push_back({fd, POLLIN, 0});
-  const bool events = polled.size() > 1;
+  const bool events = polled.size() > 2;
   uint64_t next_look = 0;
   for (bool quit = false; !quit;) {
     ::poll(polled.data(), polled.size(), events ? kEventTick : kLibraryTick);
@@ -138,6 +151,7 @@ void serve(ProgramSet& programs, JobSignals& signals) {
       quit = signals.handle(*signal, 0) == JobSignals::Action::quit || quit;
     const uint64_t now = monotonic_now();
     programs.drain(now);
+    if (cgroups) cgroups->drain(now);
     if (now < next_look) continue;
     programs.look_for_libraries(now);
     next_look = now + uint64_t{kLibraryTick} * 1'000'000;
@@ -148,10 +162,12 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   const Log log(!options.no_timestamps);
   TRY(kept(options.keep, false));  // a wrong name is told before there is more to do
   TRY(check_watch_privileges(invocation.argv));
-  JobSignals signals = TRY(JobSignals::block_and_open(this_process(CallerSources::of_this_process()).id));
-  Jobs jobs;
+  JobSignals signals =
+      TRY(JobSignals::block_and_open(this_process(CallerSources::of_this_process()).id));
+  Machine machine;
   MachineSources::Places places;
-  places.job = [&jobs](JobKey kind, uint64_t number) { return jobs.find(kind, number); };
+  places.cgroup_path = [&machine](uint64_t id) { return machine.cgroup_path(id); };
+  places.job = [&machine](JobKey kind, uint64_t number) { return machine.job(kind, number); };
   const MachineSources sources(std::move(places));
   const uint64_t started = monotonic_now();
   const std::unique_ptr<ProgramSet> programs = TRY(load_programs(options, sources, log));
@@ -178,7 +194,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   server.start();
   for (const std::string& address : server.addresses()) log("listening on " + address);
 
-  serve(*programs, signals);
+  serve(*programs, machine.cgroups(), signals);
 
   server.stop();
   JobSignals::let_go();
@@ -242,9 +258,10 @@ std::function<Result<int>()> declare_programs(CLI::App& app, const Invocation& i
     if (list->parsed()) return list_shipped(options->folder);
     if (fresh->parsed()) {
       TRY(write_new_program(".", options->fresh_name));
-      fmt::print("wrote {0}.bpf.c and {0}.yaml; try them with\n  jobscope programs --config.dir . "
-                 "--config.names {0}\n",
-                 options->fresh_name);
+      fmt::print(
+          "wrote {0}.bpf.c and {0}.yaml; try them with\n  jobscope programs --config.dir . "
+          "--config.names {0}\n",
+          options->fresh_name);
       return 0;
     }
     return run_programs(*options, invocation);
@@ -253,7 +270,8 @@ std::function<Result<int>()> declare_programs(CLI::App& app, const Invocation& i
 
 }  // namespace
 
-const Command programs_command{"programs", "serve metrics of your own eBPF programs (ebpf_exporter)",
-                               kBadInput, declare_programs};
+const Command programs_command{"programs",
+                               "serve metrics of your own eBPF programs (ebpf_exporter)", kBadInput,
+                               declare_programs};
 
 }  // namespace jobscope

@@ -36,10 +36,11 @@ void add_server_families(const ServerCounters& c, std::vector<MetricFamily>& fam
 }
 
 std::string landing_page(const std::string& metrics_path) {
-  return fmt::format("<!doctype html>\n<html lang=\"en\"><head><title>jobscope</title></head>\n"
-                     "<body><h1>jobscope</h1>\n<p><a href=\"{}\">Metrics</a> · <a "
-                     "href=\"/healthz\">Health</a></p>\n</body></html>\n",
-                     metrics_path);
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><head><title>jobscope</title></head>\n"
+      "<body><h1>jobscope</h1>\n<p><a href=\"{}\">Metrics</a> · <a "
+      "href=\"/healthz\">Health</a></p>\n</body></html>\n",
+      metrics_path);
 }
 
 bool is_path(const std::string& path) {
@@ -67,8 +68,9 @@ void declare(CLI::App& app, ServeOptions& options) {
 Result<MetricsServer> MetricsServer::listen(const ServeOptions& options, Families families,
                                             Log log) {
   if (!is_path(options.metrics_path))
-    return fail(fmt::format("--web.telemetry-path: '{}' is no path for metrics", options.metrics_path),
-                "as /metrics");
+    return fail(
+        fmt::format("--web.telemetry-path: '{}' is no path for metrics", options.metrics_path),
+        "as /metrics");
   ServerOptions server_options;
   server_options.addresses = options.addresses;
   server_options.passed =
@@ -78,17 +80,17 @@ Result<MetricsServer> MetricsServer::listen(const ServeOptions& options, Familie
     server_options.web = TRY(WebConfig::load(options.web_config, log));
   MetricsServer made(TRY(HttpServer::listen(std::move(server_options))));
   HttpServer* server = made.server_.get();
-  server->route(options.metrics_path, [families = std::move(families),
-                                       server](const HttpRequest& request) {
-    std::vector<MetricFamily> all = families();
-    add_server_families(server->counters(), all);
-    for (MetricFamily& family : self_metrics()) all.push_back(std::move(family));
-    const Exposition format = negotiate(request.header("Accept"));
-    HttpResponse response;
-    response.content_type = content_type(format);
-    expose(all, format, response.body);
-    return response;
-  });
+  server->route(options.metrics_path,
+                [families = std::move(families), server](const HttpRequest& request) {
+                  std::vector<MetricFamily> all = families();
+                  add_server_families(server->counters(), all);
+                  for (MetricFamily& family : self_metrics()) all.push_back(std::move(family));
+                  const Exposition format = negotiate(request.header("Accept"));
+                  HttpResponse response;
+                  response.content_type = content_type(format);
+                  expose(all, format, response.body);
+                  return response;
+                });
   server->route("/healthz", [](const HttpRequest&) { return plain_response(200, "ok"); });
   server->route("/", [page = landing_page(options.metrics_path)](const HttpRequest&) {
     HttpResponse response;

@@ -1,13 +1,12 @@
 // A tree like /proc, made by a test in a folder of its own.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include "src/base/folder_for_test.h"
 
 namespace jobscope {
 
@@ -29,19 +28,14 @@ struct FixtureProcess {
 class FixtureProcesses {
  public:
   FixtureProcesses() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = ::testing::TempDir() + "jobs." + std::to_string(::getpid()) + "." + test->name();
-    std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(proc());
-    std::filesystem::create_directories(cgroups());
+    std::filesystem::create_directories(cgroups() + "/unified");
+    std::ofstream(cgroups() + "/unified/cgroup.controllers") << "\n";
   }
-  FixtureProcesses(const FixtureProcesses&) = delete;
-  FixtureProcesses& operator=(const FixtureProcesses&) = delete;
-  ~FixtureProcesses() { std::filesystem::remove_all(folder_); }
 
-  const std::string& folder() const { return folder_; }
-  std::string proc() const { return folder_ + "/proc"; }
-  std::string cgroups() const { return folder_ + "/cgroup"; }
+  const std::string& folder() const { return folder_.path(); }
+  std::string proc() const { return folder() + "/proc"; }
+  std::string cgroups() const { return folder() + "/cgroup"; }
   std::string file(uint32_t pid, const std::string& name) const {
     return proc() + "/" + std::to_string(pid) + "/" + name;
   }
@@ -69,7 +63,7 @@ class FixtureProcesses {
     std::ofstream file(path);
     for (const std::string& entry : list) file << entry << '\0';
   }
-  std::string folder_;
+  TestFolder folder_;
 };
 
 }  // namespace jobscope

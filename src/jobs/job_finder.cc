@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <limits>
 #include <list>
 #include <unordered_map>
 
+#include "src/base/cgroup_tree.h"
 #include "src/jobs/cgroup_place.h"
 #include "src/jobs/job_environment.h"
 #include "src/jobs/job_name.h"
@@ -129,8 +129,7 @@ void replace_if(T& value, const T& by) {
 struct JobFinder::Impl {
   explicit Impl(Places given) : places(std::move(given)), files(places.proc), users(places.passwd) {
     places.remembered = std::max(places.remembered, kLeastRemembered);
-    unified = places.cgroups;
-    if (!std::filesystem::exists(unified + "/cgroup.controllers")) unified += "/unified";
+    unified = unified_hierarchy(places.cgroups);
   }
 
   Process* known(uint32_t pid, int depth = 0);

@@ -220,10 +220,14 @@ TEST_F(JobFinderTest, a_child_that_lost_its_parent_keeps_its_job) {
 
 TEST_F(JobFinderTest, a_number_that_is_used_again_is_another_process) {
   add({.pid = 10, .argv = {"jobscope", "run", "--name", "a", "x"}, .start = 5});
+  add({.pid = 11, .parent = 10, .argv = {"x"}});
   EXPECT_EQ(job(10), "a");
+  EXPECT_EQ(job(11), "a");
   later();
   add({.pid = 10, .argv = {"bash"}, .start = 900});
+  add({.pid = 11, .argv = {"bash"}, .start = 900});
   EXPECT_FALSE(of(10));
+  EXPECT_FALSE(of(11));
 }
 
 TEST_F(JobFinderTest, a_parent_younger_than_its_child_is_none) {
@@ -310,6 +314,137 @@ TEST_F(JobFinderTest, a_cgroup_of_several_jobs_is_of_none) {
 TEST_F(JobFinderTest, an_empty_cgroup_is_of_what_its_path_says) {
   cgroup_ = "/system.slice/docker-" + kId + ".scope";
   EXPECT_EQ(finder_->of_cgroup(7), (JobLabels{"aaaaaaaaaaaa", "", "", "", "aaaaaaaaaaaa"}));
+}
+
+// Hostile or unlucky: nothing of it may stop the one who asks.
+
+TEST_F(JobFinderTest, a_process_half_gone_has_no_job) {
+  for (const char* file : {"status", "cmdline", "environ", "cgroup", "maps"}) {
+    add({.pid = 10, .argv = {"x"}, .environment = {"A=1"}, .start = 7});
+    std::filesystem::remove(processes_.file(10, file));
+    later();
+    EXPECT_FALSE(of(10)) << file;
+  }
+  add({.pid = 10, .argv = {"x"}});
+  std::filesystem::remove(processes_.file(10, "cgroup"));
+  std::filesystem::create_directory(processes_.file(10, "cgroup"));  // EISDIR
+  later();
+  EXPECT_FALSE(of(10));
+}
+
+TEST_F(JobFinderTest, a_job_is_known_without_the_file_of_its_cgroups) {
+  add({.pid = 10, .argv = {"x"}, .environment = {"PAI_JOB_NAME=a"}});
+  std::filesystem::remove(processes_.file(10, "cgroup"));
+  EXPECT_EQ(job(10), "a");
+}
+
+TEST_F(JobFinderTest, an_environment_without_end_is_none) {
+  add({.pid = 10, .argv = {"x"}});
+  std::ofstream(processes_.file(10, "environ")) << std::string(10 << 20, 'x');
+  EXPECT_FALSE(of(10));
+  later();
+  std::ofstream(processes_.file(10, "environ"))
+      << "PAI_JOB_NAME=a" << '\0' << std::string(10 << 20, 'x');
+  EXPECT_EQ(job(10), "a");
+}
+
+TEST_F(JobFinderTest, a_name_is_cut_and_its_bytes_left_as_they_are) {
+  add({.pid = 10, .argv = {"jobscope", "run", "--name", std::string(5000, '\xff'), "x"}});
+  EXPECT_EQ(job(10), std::string(256, '\xff'));
+  add({.pid = 11, .argv = {"/" + std::string(5000, 'x')}, .maps = kTorch});
+  EXPECT_EQ(job(11), std::string(256, 'x'));
+}
+
+TEST_F(JobFinderTest, parents_in_a_circle_end_somewhere) {
+  add({.pid = 10, .parent = 11, .argv = {"a"}, .maps = kTorch});
+  add({.pid = 11, .parent = 10, .argv = {"python3", "b.py"}});
+  add({.pid = 12, .parent = 12, .argv = {"c"}});
+  EXPECT_EQ(job(10), "b");
+  EXPECT_FALSE(of(12));
+}
+
+TEST_F(JobFinderTest, of_a_long_chain_the_near_ones_are_asked) {
+  add({.pid = 10, .argv = {"jobscope", "run", "--name", "a", "x"}});
+  for (uint32_t pid = 11; pid < 500; ++pid) add({.pid = pid, .parent = pid - 1, .argv = {"sh"}});
+  EXPECT_FALSE(of(499));
+  EXPECT_EQ(job(110), "a");
+}
+
+TEST_F(JobFinderTest, a_user_of_slurm_without_end_is_told_as_somebody) {
+  const std::string digits(200, '9');
+  add({.pid = 10, .argv = {"x"}, .cgroup = "0::/slurm/uid_" + digits + "/job_" + digits + "\n"});
+  EXPECT_EQ(job(10), "slurm-" + digits);
+}
+
+TEST_F(JobFinderTest, what_one_process_says_of_itself_does_not_touch_others) {
+  add({.pid = 10, .argv = {"sh"}});
+  add({.pid = 11, .parent = 10, .argv = {"x"}, .environment = {"PAI_JOB_NAME=a"}});
+  add({.pid = 12, .parent = 10, .argv = {"y"}});
+  EXPECT_EQ(job(11), "a");
+  later();
+  EXPECT_FALSE(of(10));
+  EXPECT_FALSE(of(12));
+}
+
+TEST_F(JobFinderTest, those_asked_for_longest_ago_are_forgotten) {
+  JobFinder::Places few = places();
+  few.remembered = 256;
+  finder_ = std::make_unique<JobFinder>(few);
+  for (uint32_t pid = 1000; pid < 1300; ++pid) {
+    add({.pid = pid, .argv = {"x"}, .environment = {"PAI_JOB_NAME=a"}});
+    EXPECT_EQ(job(pid), "a");
+    end(pid);
+  }
+  later();
+  EXPECT_EQ(job(1299), "a");
+  EXPECT_FALSE(of(1000));
+}
+
+TEST_F(JobFinderTest, ten_thousand_processes_are_told_apart) {
+  constexpr uint32_t kJobs = 100, kEach = 100;
+  for (uint32_t job = 1; job <= kJobs; ++job) {
+    const uint32_t root = job * 1000;
+    add({.pid = root, .argv = {"jobscope", "run", "--name", std::to_string(job), "x"}});
+    for (uint32_t i = 1; i < kEach; ++i) add({.pid = root + i, .parent = root, .argv = {"x"}});
+  }
+  EXPECT_EQ(finder_->processes_of("17").size(), kEach);
+  later();
+  EXPECT_EQ(finder_->processes_of("99").size(), kEach);
+}
+
+TEST_F(JobFinderTest, of_many_processes_of_no_job_few_are_looked_into_at_a_time) {
+  for (uint32_t pid = 1000; pid < 3000; ++pid) add({.pid = pid, .argv = {"x"}, .maps = kTorch});
+  EXPECT_EQ(finder_->processes_of("x").size(), 499u);  // and the first process of all
+  for (int i = 0; i < 4; ++i) {
+    later();
+    finder_->processes_of("x");
+  }
+  EXPECT_EQ(finder_->processes_of("x").size(), 2000u);
+}
+
+// Not a test of speed: prints what a question costs here.
+TEST(JobFinderOnThisMachine, answers) {
+  uint64_t now = monotonic_now();
+  JobFinder::Places places;
+  places.now = [&now] { return now; };
+  JobFinder finder(places);
+  const auto self = static_cast<uint32_t>(::getpid());
+  const auto time = [&](const char* what, uint64_t step) {
+    constexpr int kTimes = 1000;
+    const uint64_t start = monotonic_now();
+    for (int i = 0; i < kTimes; ++i) {
+      now += step;
+      finder.of_process(self);
+    }
+    printf("%s: %.2f us\n", what, static_cast<double>(monotonic_now() - start) / kTimes / 1000);
+  };
+  time("asked again at once", 1);
+  time("asked again after 200 ms (no job: each second anew)", kSecond / 5);
+  EXPECT_EQ(finder.of_process(self), finder.of_process(self));
+  const uint64_t start = monotonic_now();
+  const size_t none = finder.processes_of("there is no such job").size();
+  printf("all processes: %.2f ms\n", static_cast<double>(monotonic_now() - start) / 1e6);
+  EXPECT_EQ(none, 0u);
 }
 
 }  // namespace

@@ -57,8 +57,7 @@ std::vector<MetricFamily> self_metrics(const std::string& proc) {
                               MetricType::gauge, number(kResident) * page));
     families.push_back(family("process_virtual_memory_bytes", "Address space.", MetricType::gauge,
                               number(kVirtual)));
-    families.push_back(
-        family("process_threads", "Threads.", MetricType::gauge, number(kThreads)));
+    families.push_back(family("process_threads", "Threads.", MetricType::gauge, number(kThreads)));
     if (const double boot = boot_time(proc); boot > 0)
       families.push_back(family("process_start_time_seconds", "When it was started, Unix time.",
                                 MetricType::gauge, boot + number(kStart) / ticks));

@@ -1,11 +1,11 @@
 #include "src/programs/compiler.h"
 
-#include <bpf/btf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <bpf/btf.h>
 
 #include <array>
 #include <cstdarg>
@@ -72,15 +72,17 @@ Result<> write_file(const fs::path& path, std::string_view text) {
 // The kernel's types as C.
 Result<> write_vmlinux(const fs::path& path, const std::string& btf_path) {
   const std::unique_ptr<btf, decltype(&btf__free)> types(
-      btf_path.empty() ? btf__load_vmlinux_btf() : btf__parse(btf_path.c_str(), nullptr), btf__free);
+      btf_path.empty() ? btf__load_vmlinux_btf() : btf__parse(btf_path.c_str(), nullptr),
+      btf__free);
   if (!types) return fail_errno("the kernel's types (BTF)");
   const std::unique_ptr<FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "w"),
                                                            std::fclose);
   if (!file) return fail_errno("cannot write " + path.string());
-  std::fputs("#ifndef VMLINUX_H\n#define VMLINUX_H\n"
-             "#pragma clang attribute push(__attribute__((preserve_access_index)), "
-             "apply_to = record)\n",
-             file.get());
+  std::fputs(
+      "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n"
+      "#pragma clang attribute push(__attribute__((preserve_access_index)), "
+      "apply_to = record)\n",
+      file.get());
   const auto print = [](void* out, const char* format, va_list args) {
     std::vfprintf(static_cast<FILE*>(out), format, args);
   };
@@ -149,11 +151,27 @@ Result<std::string> compile_program(const std::string& source, const std::string
   if (content.str().find("vmlinux.h") != std::string::npos)
     TRY(write_vmlinux(folder.path() / "vmlinux.h", btf_path));
   const std::string object = folder.path() / "program.bpf.o";
-  std::vector<std::string> command = {
-      "clang",       "-g", "-O2",  "-Wall", "-Wno-unused-function", "-Wno-visibility", "-target",
-      "bpf",         "-mcpu=v3", kArchitecture, "-I", fs::path(source).parent_path() / ".", "-I",
-      folder.path(), "-isystem", kSystemHeaders, "-fno-color-diagnostics", "-c", source, "-o",
-      object};
+  std::vector<std::string> command = {"clang",
+                                      "-g",
+                                      "-O2",
+                                      "-Wall",
+                                      "-Wno-unused-function",
+                                      "-Wno-visibility",
+                                      "-target",
+                                      "bpf",
+                                      "-mcpu=v3",
+                                      kArchitecture,
+                                      "-I",
+                                      fs::path(source).parent_path() / ".",
+                                      "-I",
+                                      folder.path(),
+                                      "-isystem",
+                                      kSystemHeaders,
+                                      "-fno-color-diagnostics",
+                                      "-c",
+                                      source,
+                                      "-o",
+                                      object};
   Result<Ended> ended = run(command);
   for (int version = 19; !ended && ended.error().code == ENOENT && version >= 12; --version) {
     command[0] = fmt::format("clang-{}", version);

@@ -8,9 +8,9 @@
 namespace jobscope {
 
 // The object's bytes. Runs clang (else the newest of clang-19 to clang-12) for this machine's
-// architecture. The program may include what lies beside it, libbpf's headers, `vmlinux.h` (written from the running kernel's types, or from those
-// of `btf_path`) and `jobscope.bpf.h` (programs/jobscope.bpf.h).
-// Errors: no clang; what clang says, with file and line, is the hint.
+// architecture. The program may include what lies beside it, libbpf's headers, `vmlinux.h` (written
+// from the running kernel's types, or from those of `btf_path`) and `jobscope.bpf.h`
+// (programs/jobscope.bpf.h). Errors: no clang; what clang says, with file and line, is the hint.
 Result<std::string> compile_program(const std::string& source, const std::string& btf_path);
 
 }  // namespace jobscope

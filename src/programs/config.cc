@@ -199,8 +199,9 @@ class ConfigParser {
 
   Result<> alternatives(const YAML::Node& node) {
     if (!node.IsSequence() || node.size() < 2)
-      return reader_.wrong(node, "each of 'alternatives' must be a list of two BPF functions or "
-                                 "more, the best first");
+      return reader_.wrong(node,
+                           "each of 'alternatives' must be a list of two BPF functions or "
+                           "more, the best first");
     std::vector<std::string> names;
     for (const auto& item : node) {
       names.push_back(TRY(reader_.scalar(item, "each name of 'alternatives'")));
@@ -293,8 +294,9 @@ class ConfigParser {
       label.size = TRY(bytes(item, "size", where));
       label.padding = TRY(bytes(item, "padding", where));
       if (item["size"] && label.size == 0)
-        return reader_.wrong(item["size"], where + " has the size 0: leave 'size' out to have it "
-                                                   "taken from the key's type");
+        return reader_.wrong(item["size"], where +
+                                               " has the size 0: leave 'size' out to have it "
+                                               "taken from the key's type");
       for (const auto& one : TRY(reader_.list(item, "decoders", where)))
         label.decoders.push_back(TRY(decoder(one, where)));
       label.job = TRY(job_key(item, where));

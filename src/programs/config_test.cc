@@ -84,7 +84,8 @@ cgroup_id_map: {name: groups, type: cgrp_storage, regexps: ["^/a"]}
 
 TEST(ProgramConfig, what_is_wrong_is_told_with_its_line) {
   EXPECT_EQ(error_of(""), "io.yaml: the file must be a mapping with 'metrics' or 'tracing'");
-  EXPECT_THAT(error_of("metrics: {}\n"), HasSubstr("there are no counters, gauges, histograms or spans"));
+  EXPECT_THAT(error_of("metrics: {}\n"),
+              HasSubstr("there are no counters, gauges, histograms or spans"));
   EXPECT_EQ(error_of("metrics:\n  counters:\n    - help: x\n"), "io.yaml:3: a counter has no name");
   EXPECT_EQ(error_of("metrics:\n  counters:\n    - name: x\n"),
             "io.yaml:3: counter 'x' has no help");
@@ -148,8 +149,9 @@ alternatives: [[on_fentry, on_kprobe]]
 }
 
 TEST(ProgramConfig, hostile_files_end_soon) {
-  std::string patterns = "metrics:\n  counters:\n  - name: x\n    help: x\n    labels:\n"
-                         "    - {name: a, size: 4, decoders: [&d {name: regexp, regexps: [";
+  std::string patterns =
+      "metrics:\n  counters:\n  - name: x\n    help: x\n    labels:\n"
+      "    - {name: a, size: 4, decoders: [&d {name: regexp, regexps: [";
   for (int i = 0; i < 10'000; ++i) patterns += "x,";
   patterns += "y]}";
   for (int i = 0; i < 10'000; ++i) patterns += ",*d";

@@ -223,10 +223,11 @@ Result<std::unique_ptr<Decoder>> make_decoder(const DecoderConfig& config,
   for (const std::string_view level : {"vendor", "device", "class", "subclass"})
     if (name == "pci_" + std::string(level))
       return by([level, &sources](std::string_view b) { return pci_name(level, b, sources); });
-  return fail(fmt::format("there is no decoder '{}'", name),
-              "they are uint, int, string, hex, static_map, regexp, inet_ip, ifname, majorminor, ksym, "
-              "kstack, cgroup, errno, syscall, dname, pci_vendor, pci_device, pci_class, "
-              "pci_subclass");
+  return fail(
+      fmt::format("there is no decoder '{}'", name),
+      "they are uint, int, string, hex, static_map, regexp, inet_ip, ifname, majorminor, ksym, "
+      "kstack, cgroup, errno, syscall, dname, pci_vendor, pci_device, pci_class, "
+      "pci_subclass");
 }
 
 Result<KeyDecoder> KeyDecoder::make(const std::vector<LabelConfig>& labels, uint32_t size,

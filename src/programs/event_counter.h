@@ -40,7 +40,7 @@ class EventCounter {
   void take(std::string_view bytes);
 
   Series series_;
-  uint32_t bytes_ = 0;  // of the labels
+  uint32_t bytes_ = 0;                            // of the labels
   uint64_t flush_interval_ = 0, next_flush_ = 0;  // ns
   uint64_t lost_ = 0, errors_ = 0;
   std::unique_ptr<perf_buffer, FreeBuffer> buffer_;  // its callbacks know `this`: last

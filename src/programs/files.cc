@@ -178,8 +178,8 @@ std::vector<ProgramSummary> list_programs(const std::string& folder) {
 
 Result<> write_new_program(const std::string& folder, const std::string& name) {
   const bool good = is_plain_name(name) && std::all_of(name.begin(), name.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
-  });
+                      return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
+                    });
   if (!good || std::isdigit(static_cast<unsigned char>(name[0])))
     return fail(fmt::format("'{}' is no name of a program", name),
                 "letters, digits, - and _, the first a letter");

@@ -1,7 +1,7 @@
 #include "src/programs/key_layout.h"
 
-#include <bpf/btf.h>
 #include <fmt/format.h>
+#include <bpf/btf.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,11 +12,12 @@ namespace {
 
 constexpr int kDeepest = 8;          // structs within structs
 constexpr size_t kMostMembers = 64;  // labels that one key may make
+constexpr int kLongestChain = 32;    // of typedefs and qualifiers
 
 // Past typedefs and qualifiers. Bounded: a hostile chain may be a ring.
 const btf_type* bare(const btf* types, uint32_t id) {
   const btf_type* type = btf__type_by_id(types, id);
-  for (int i = 0; type && i < 32 && (btf_is_mod(type) || btf_is_typedef(type)); ++i)
+  for (int i = 0; type && i < kLongestChain && (btf_is_mod(type) || btf_is_typedef(type)); ++i)
     type = btf__type_by_id(types, type->type);
   return type;
 }
@@ -50,16 +51,16 @@ std::vector<DecoderConfig> enum_decoders(const btf* types, const btf_type* type)
       name = name_of(types, one.name_off);
     }
     // The first name of a value is its own; later ones are marks of ranges (`_MAX`).
-    names.static_map.emplace(is_signed ? std::to_string(value)
-                                       : std::to_string(static_cast<uint64_t>(value)),
-                             name);
+    names.static_map.emplace(
+        is_signed ? std::to_string(value) : std::to_string(static_cast<uint64_t>(value)), name);
   }
   return {simple(is_signed ? "int" : "uint"), std::move(names)};
 }
 
 bool is_text(const btf* types, uint32_t element) {
   const btf_type* type = btf__type_by_id(types, element);
-  while (type && btf_is_mod(type)) type = btf__type_by_id(types, type->type);
+  for (int i = 0; type && i < kLongestChain && btf_is_mod(type); ++i)
+    type = btf__type_by_id(types, type->type);
   if (!type || !btf_is_int(type) || type->size != 1) return false;  // u8 is a typedef: bytes
   return (btf_int_encoding(type) & BTF_INT_CHAR) != 0 || name_of(types, type->name_off) == "char";
 }
@@ -72,8 +73,7 @@ std::vector<DecoderConfig> decoders_of(const btf* types, const btf_type* type) {
     return {simple("uint")};
   }
   if (btf_is_ptr(type)) return {simple("uint")};
-  if (btf_is_array(type))
-    return {simple(is_text(types, btf_array(type)->type) ? "string" : "hex")};
+  if (btf_is_array(type)) return {simple(is_text(types, btf_array(type)->type) ? "string" : "hex")};
   return {};
 }
 
@@ -182,8 +182,7 @@ Result<> one_behind_the_other(std::vector<LabelConfig>& labels, const KeyType& k
   for (const LabelConfig& label : labels) {
     if (!members) break;
     for (const LabelConfig& member : *members) {
-      if (member.name != label.name ||
-          (member.offset == label.offset && member.size == label.size))
+      if (member.name != label.name || (member.offset == label.offset && member.size == label.size))
         continue;
       if (note.empty())
         note = fmt::format("label '{}' is bytes {} to {} of the key, its member '{}' {} to {}",

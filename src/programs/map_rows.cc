@@ -1,7 +1,7 @@
 #include "src/programs/map_rows.h"
 
-#include <bpf/libbpf.h>
 #include <fmt/format.h>
+#include <bpf/libbpf.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,9 +9,9 @@
 namespace jobscope {
 namespace {
 
-constexpr uint32_t kBatch = 4096;         // rows
+constexpr uint32_t kBatch = 4096;            // rows
 constexpr uint32_t kLargestBatch = 1 << 20;  // one bucket of a hash must fit
-constexpr int kNotSupported = 524;        // ENOTSUPP, which user space has no name for
+constexpr int kNotSupported = 524;           // ENOTSUPP, which user space has no name for
 
 // Whether it has rows with keys.
 bool is_readable(uint32_t type) {

@@ -24,9 +24,9 @@ class MapRows {
   bool per_cpu() const { return per_cpu_; }
 
   // Calls f(key, values) for each row: one value, or one for each possible CPU. Takes some
-  // thousand rows at a time, so a large map costs no memory here. Each key comes at most once, though
-  // the map changes meanwhile (on tries, which the kernel cannot read in one go, twice at most). An
-  // error of `f` ends it.
+  // thousand rows at a time, so a large map costs no memory here. Each key comes at most once,
+  // though the map changes meanwhile (on tries, which the kernel cannot read in one go, twice at
+  // most). An error of `f` ends it.
   using Visitor = std::function<Result<>(std::string_view key, std::span<const uint64_t> values)>;
   Result<> for_each(const Visitor& f);
   // Takes all rows out.

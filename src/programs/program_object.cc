@@ -1,13 +1,13 @@
 #include "src/programs/program_object.h"
 
-#include <bpf/bpf.h>
-#include <bpf/btf.h>
-#include <fmt/format.h>
 #include <linux/perf_event.h>
+#include <fmt/format.h>
 #include <net/if.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
 
 #include <algorithm>
 #include <cstring>
@@ -82,10 +82,10 @@ bool is_iterator(const bpf_program* program) {
 // Programs of one list of alternatives, and sections that name several: of each the first that
 // works.
 struct ProgramObject::Plan {
-  std::map<std::string, std::string> failed;                // programs that are out, and why
-  std::map<std::string, std::vector<std::string>> barred;   // section in the file → alternatives
-  std::map<std::string, size_t> chosen;                     // section in the file → which of them
-  std::vector<std::vector<std::string>> groups;             // of the configuration
+  std::map<std::string, std::string> failed;               // programs that are out, and why
+  std::map<std::string, std::vector<std::string>> barred;  // section in the file → alternatives
+  std::map<std::string, size_t> chosen;                    // section in the file → which of them
+  std::vector<std::vector<std::string>> groups;            // of the configuration
 
   // Whether it gives way to another one of its list.
   bool stands_back(const std::string& program) const {
@@ -186,13 +186,12 @@ Result<> ProgramObject::set_kernel_addresses(const std::vector<std::string>& sym
     const btf* types = bpf_object__btf(object_.get());
     bool set = false;
     const int section = types ? btf__find_by_name_kind(types, ".rodata", BTF_KIND_DATASEC) : -1;
-    const btf_type* data = section > 0 ? btf__type_by_id(types, static_cast<uint32_t>(section))
-                                       : nullptr;
+    const btf_type* data =
+        section > 0 ? btf__type_by_id(types, static_cast<uint32_t>(section)) : nullptr;
     bpf_map* map = bpf_object__find_map_by_name(object_.get(), ".rodata");
     size_t size = 0;
-    auto* memory = map ? static_cast<char*>(
-                             const_cast<void*>(bpf_map__initial_value(map, &size)))
-                       : nullptr;
+    auto* memory =
+        map ? static_cast<char*>(const_cast<void*>(bpf_map__initial_value(map, &size))) : nullptr;
     for (int i = 0; data && memory && i < btf_vlen(data); ++i) {
       const btf_var_secinfo& place = btf_var_secinfos(data)[i];
       const btf_type* type = btf__type_by_id(types, place.type);
@@ -216,11 +215,10 @@ Result<> ProgramObject::attach(bpf_program* program) {
   if (section.starts_with(kPerfEvent)) return attach_perf_events(program);
   if (section.starts_with(kXdp)) return attach_xdp(program);
   if (const BinarySection target = binary_section(section); !target.binary.empty()) {
-    if (target.binary.find('/') != std::string::npos)
-      return attach_binary(program, target.binary);
+    if (target.binary.find('/') != std::string::npos) return attach_binary(program, target.binary);
     libraries_.want(target.binary);
-    why_[name] = fmt::format("no process has {} mapped, and no folder of libraries has it",
-                             target.binary);
+    why_[name] =
+        fmt::format("no process has {} mapped, and no folder of libraries has it", target.binary);
     return {};
   }
   BpfLog log;
@@ -254,8 +252,9 @@ Result<> ProgramObject::attach_binary(bpf_program* program, const std::string& p
     const size_t offset =
         plus == std::string::npos ? 0 : std::strtoull(target.rest.c_str() + plus + 1, nullptr, 0);
     const bool at_return = target.kind.starts_with("uret");
-    const bool number = !function.empty() && function.find_first_not_of("0123456789abcdefxX") ==
-                                                 std::string::npos && function.starts_with("0x");
+    const bool number = !function.empty() &&
+                        function.find_first_not_of("0123456789abcdefxX") == std::string::npos &&
+                        function.starts_with("0x");
     LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = at_return,
                 .func_name = number ? nullptr : function.c_str());
     link.reset(bpf_program__attach_uprobe_opts(

@@ -21,13 +21,13 @@ namespace jobscope {
 
 struct ProgramState {
   std::string name, section;
-  std::string tag;         // the kernel's, hexadecimal; "" if it is not loaded
-  uint32_t id = 0;         // the same; 0
-  bool attached = false;   // at least once
-  std::string why;         // it is not
-  uint64_t run_time = 0;   // ns; 0 unless kernel.bpf_stats_enabled
-  uint64_t runs = 0;       // the same
-  uint64_t left_out = 0;   // runs that the kernel skipped: it would have interrupted itself
+  std::string tag;        // the kernel's, hexadecimal; "" if it is not loaded
+  uint32_t id = 0;        // the same; 0
+  bool attached = false;  // at least once
+  std::string why;        // it is not
+  uint64_t run_time = 0;  // ns; 0 unless kernel.bpf_stats_enabled
+  uint64_t runs = 0;      // the same
+  uint64_t left_out = 0;  // runs that the kernel skipped: it would have interrupted itself
 };
 
 // Not for use from several threads at once.

@@ -1,7 +1,7 @@
 #include "src/programs/program_set.h"
 
-#include <bpf/bpf.h>
 #include <fmt/format.h>
+#include <bpf/bpf.h>
 
 #include <algorithm>
 #include <set>
@@ -10,6 +10,10 @@
 #include "src/programs/key_layout.h"
 
 namespace jobscope {
+
+namespace {
+constexpr size_t kMostShown = 10'000;  // rows of a map, to people
+}  // namespace
 
 // One metric and where its values come from.
 struct ProgramSet::Metric {
@@ -53,8 +57,7 @@ Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
   auto loaded = std::make_unique<Loaded>();
   loaded->config = std::move(files.config);
   loaded->path = std::move(files.path);
-  loaded->object =
-      TRY(ProgramObject::load(loaded->config, files.object, options_.btf_path));
+  loaded->object = TRY(ProgramObject::load(loaded->config, files.object, options_.btf_path));
   for (const CounterConfig& counter : loaded->config.counters)
     TRY(add_counter(*loaded, counter, sources));
   for (const HistogramConfig& histogram : loaded->config.histograms)
@@ -68,7 +71,8 @@ namespace {
 Result<const bpf_map*> map_of(const ProgramObject& object, const std::string& name) {
   const bpf_map* map = object.find_map(name);
   if (!map)
-    return fail(fmt::format("the object has no map '{}', which the metric of this name needs", name));
+    return fail(
+        fmt::format("the object has no map '{}', which the metric of this name needs", name));
   return map;
 }
 
@@ -90,8 +94,7 @@ std::optional<LabelConfig> take_cpu(std::vector<LabelConfig>& labels, bool per_c
 
 Result<> ProgramSet::add_counter(Loaded& loaded, CounterConfig config,
                                  const DecoderSources& sources) {
-  const std::string where =
-      fmt::format("{} '{}'", config.gauge ? "gauge" : "counter", config.name);
+  const std::string where = fmt::format("{} '{}'", config.gauge ? "gauge" : "counter", config.name);
   auto found = map_of(*loaded.object, config.name);
   if (!found) return tl::unexpected(found.error());
   const bpf_map* map = *found;
@@ -101,8 +104,8 @@ Result<> ProgramSet::add_counter(Loaded& loaded, CounterConfig config,
   Result<> laid_out;
   if (config.perf_event_array) {
     TRY(lay_out(config.labels, {}, where, doubts_));
-    auto events = EventCounter::open(bpf_map__fd(map), config, sources, options_.limits,
-                                     monotonic_now());
+    auto events =
+        EventCounter::open(bpf_map__fd(map), config, sources, options_.limits, monotonic_now());
     if (!events) return tl::unexpected(events.error().context(where));
     metric.events = std::move(*events);
     metric.labels = config.labels;
@@ -146,8 +149,7 @@ Result<> ProgramSet::add_histogram(Loaded& loaded, HistogramConfig config,
   metric.name = config.name;
   const MapShape shape = shape_of(*loaded.object, *found, *rows);
   metric.rows = std::move(*rows);
-  const Result<> laid_out =
-      lay_out(config.labels, loaded.object->key_type(*found), where, doubts_);
+  const Result<> laid_out = lay_out(config.labels, loaded.object->key_type(*found), where, doubts_);
   auto series = laid_out ? Series::of_histogram(config, shape, sources, options_.limits)
                          : tl::unexpected(laid_out.error());
   if (series) {
@@ -306,8 +308,10 @@ std::string ProgramSet::describe_maps() {
     for (Metric& metric : loaded->metrics) {
       if (!metric.rows) continue;
       text += fmt::format("### Map: {}\n\n```\n", metric.name);
+      size_t shown = 0;
       const Result<> done = metric.rows->for_each(
           [&](std::string_view key, std::span<const uint64_t> values) -> Result<> {
+            if (++shown > kMostShown) return fail(fmt::format("… more than {} rows", kMostShown));
             for (const char byte : key)
               text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
             text += fmt::format(" -> {}\n", fmt::join(values, " "));

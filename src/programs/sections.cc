@@ -27,7 +27,8 @@ using ElfFile = std::unique_ptr<Elf, EndElf>;
 
 // Reads `object`, which must outlive it and is not changed.
 Result<ElfFile> open_object(std::string_view object) {
-  constexpr const char* kHint = "compile it with clang -g -O2 -target bpf -c NAME.bpf.c -o NAME.bpf.o";
+  constexpr const char* kHint =
+      "compile it with clang -g -O2 -target bpf -c NAME.bpf.c -o NAME.bpf.o";
   elf_version(EV_CURRENT);
   ElfFile elf(elf_memory(const_cast<char*>(object.data()), object.size()));
   GElf_Ehdr header;

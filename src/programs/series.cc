@@ -82,8 +82,7 @@ Result<Series> Series::of_counter(const CounterConfig& config, const MapShape& s
 Result<Series> Series::of_histogram(const HistogramConfig& config, const MapShape& shape,
                                     const DecoderSources& sources, SeriesLimits limits) {
   Series series;
-  series.empty_ = {
-      std::string(kPrefix) + config.name, config.help, MetricType::histogram, {}, {}};
+  series.empty_ = {std::string(kPrefix) + config.name, config.help, MetricType::histogram, {}, {}};
   series.limits_ = limits;
   series.labelled_ = true;
   if (config.labels.empty() || config.labels.back().decoders.empty() ||
@@ -116,8 +115,7 @@ void Series::forget() {
 
 Result<> Series::add(std::string_view key, std::span<const uint64_t> values) {
   if (!labelled_ && key != kOnlyKey) return {};
-  if (!by_cpu_)
-    return add_value(key, std::accumulate(values.begin(), values.end(), uint64_t{0}));
+  if (!by_cpu_) return add_value(key, std::accumulate(values.begin(), values.end(), uint64_t{0}));
   with_cpu_.assign(decoder_.size() == sizeof(uint16_t) ? key.substr(0, 0) : key);
   const size_t end = with_cpu_.size();
   for (size_t cpu = 0; cpu < values.size(); ++cpu) {
@@ -219,9 +217,9 @@ MetricFamily Series::family() {
       continue;
     }
     const uint64_t count = group.counts[0];
-    family.samples.push_back({std::move(labels), signed_ ? static_cast<double>(
-                                                               static_cast<int64_t>(count))
-                                                         : static_cast<double>(count)});
+    family.samples.push_back(
+        {std::move(labels),
+         signed_ ? static_cast<double>(static_cast<int64_t>(count)) : static_cast<double>(count)});
   }
   return family;
 }
