@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import machine
 from harness import end_tree, environment, finish, near, start, workload
-from programs import PROGRAMS, Calls, Exporter, python_of, shipped
+from programs import OTHER, PROGRAMS, Calls, Exporter, python_of, shipped
 
 
 def call(command, **options):
@@ -242,6 +243,29 @@ def test_10007_system_calls(unified_group):
     assert series.sum("syscalls_total", syscall="getpgid", **in_group(unified_group)) == 10007
     assert series.sum("syscalls_total", syscall="write", **in_group(unified_group)) >= 1
     assert not lost(series)
+
+
+ours_only = pytest.mark.skipif(bool(OTHER), reason="another exporter knows no jobs")
+
+
+@ours_only
+def test_job_of_a_container():
+    """By the id at the end of its cgroup's path."""
+    container = f"{os.getpid():064x}"
+    with machine.UnifiedCgroup(f"docker-{container}.scope") as group, Exporter("syscalls-by-job") as exporter:
+        with Calls("syscalls", 10007, inside=group.entered_by) as calls, difference(exporter) as box:
+            calls.do()
+        rows = list(box["series"].rows("syscalls_total", syscall="getpgid", **in_group(group)))
+    assert [(labels["job"], value) for labels, value in rows] == [(container[:12], 10007)]
+
+
+@ours_only
+def test_job_of_a_process():
+    """By what Slurm says in its environment."""
+    slurm = {"SLURM_JOB_ID": "4711", "SLURM_JOB_NAME": "lenet", "SLURM_PROCID": "3"}
+    series, mine, _ = counted("python-gc", Calls("collections", 23, env=environment(**slurm)))
+    rows = [(labels["job"], labels["index"], value) for labels, value in series.rows("python_gc_seconds_count", **mine)]
+    assert rows == [("lenet", "3", 23)]
 
 
 def test_waits_on_futexes_by_their_end(unified_group):
