@@ -15,8 +15,8 @@ struct latency_key {
 };
 
 STARTS_MAP(starts, u64, 10240);
-COUNTER_MAP(bio_latency_seconds, BPF_MAP_TYPE_PERCPU_HASH, struct latency_key, 8192,
-            BPF_F_NO_PREALLOC);
+/* Preallocated, for requests end in interrupts; shared, for per CPU that takes too much memory. */
+COUNTER_MAP(bio_latency_seconds, BPF_MAP_TYPE_HASH, struct latency_key, 16384, 0);
 
 SEC("raw_tp/block_rq_insert")
 int on_insert(struct bpf_raw_tracepoint_args *ctx) {

@@ -26,8 +26,9 @@
 
 /* ---- counters ---- */
 
-/* Preallocated maps may be written everywhere. Those with many keys, of which few are used, should
- * not be: BPF_F_NO_PREALLOC; but not at a switch or in an NMI. */
+/* Preallocated maps (flags 0) may be written everywhere. BPF_F_NO_PREALLOC saves memory where few
+ * of many entries are used, but not at a switch, in an interrupt or in an NMI: there a burst of new
+ * keys finds no memory, and is lost. */
 #define COUNTER_MAP(name, map_type, key_type, entries, flags) \
   struct {                                                    \
     __uint(type, map_type);                                   \

@@ -242,13 +242,10 @@ NO_HOOK = re.compile(r"page-cache:on_(dirty|dirty_page|lookup|fault)|python-(gc|
 
 
 def test_programs_load(home):
-    files = list((home.folder / "programs").iterdir())
-    assert len(files) >= 20
-    for file in files:
-        lines = file.read_text().splitlines()
-        assert lines[-1] == "rc 0", f"{file.name}: {lines}"
-        missed = [line.removeprefix("not attached: ") for line in lines if line.startswith("not attached: ")]
-        assert not [line for line in missed if not NO_HOOK.match(line)], missed
+    lines = home.text("programs.check").splitlines()
+    assert [line for line in lines if line.startswith("rc ")] == ["rc 0"] * 2, lines
+    missed = [line.removeprefix("not attached: ") for line in lines if line.startswith("not attached: ")]
+    assert not [line for line in missed if not NO_HOOK.match(line)], missed
 
 
 def test_programs_count_what_is_known(home):
@@ -260,7 +257,9 @@ def test_programs_count_what_is_known(home):
     for metric in ("io_latency_seconds", "bio_latency_seconds"):
         assert (between - before).sum(f"{metric}_count", device="vda", operation="read") == 23, said
     assert series.sum("execs_total", comm="exit_with") == 101, said
-    assert (after - between).sum("page_cache_added_pages_total", device="vda") == (16 << 20) // 4096, said
+    pages = (16 << 20) // 4096
+    added = (after - between).sum("page_cache_added_pages_total", device="vda")
+    assert pages <= added <= pages + 8, (added, said)  # what the file system needs to find them is not of the file
     assert series.sum("oom_kills_total") == 3, said
     quota = dict(line.split() for line in home.text("programs.stat").splitlines())
     assert after.sum("cgroup_cpu_throttled_periods_total", name="slow") >= int(quota["nr_throttled"]) > 0, said
