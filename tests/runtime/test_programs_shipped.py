@@ -92,6 +92,26 @@ def test_23_reads_and_29_writes(loop_disk, name, metric):
     assert not lost(reads) and not lost(writes)
 
 
+def test_writes_that_are_flushed(loop_disk):
+    """Data and flushes of one request are several steps of the block layer, and one write in diskstats."""
+    file = os.open(loop_disk.directory / "flushed", os.O_WRONLY | os.O_CREAT, 0o600)
+    loop_disk.settle()
+    with Exporter("io-latency") as exporter:
+        with difference(exporter) as box:
+            before = loop_disk.counts()
+            for _ in range(23):
+                os.write(file, bytes(4096))
+                os.fsync(file)
+            loop_disk.settle()
+            kernel = loop_disk.since(before)
+    os.close(file)
+    series = box["series"]
+    assert kernel["write"] >= 2 * 23  # the data, and the journal's
+    assert series.sum("io_latency_seconds_count", device=loop_disk.name, operation="write") == kernel["write"]
+    assert near(series.sum("io_latency_seconds_sum", device=loop_disk.name, operation="write") * 1000,
+                kernel["write_ms"], 1.1 + kernel["write"] / 1000, 0)
+
+
 def test_classic_counts_what_the_first_experiment_lost(loop_disk):
     """Latencies of 256 us and more were in no bucket and not in _count. Here they are in both. The counts lie between
     two of io-latency, which is asked before and after."""
