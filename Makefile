@@ -8,7 +8,7 @@ CMAKE_FLAGS ?=
 .DEFAULT_GOAL := build
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 deps: ## install with apt what building and testing needs
 	@scripts/install_deps.sh test
@@ -41,6 +41,17 @@ runtime: all-targets workloads ## the tests on the running kernel; as root
 kernels: deps all-targets workloads ## the same under other kernels, emulated; KERNELS="6.1 7 arm64": only these
 	@tests/kernels/run.py $(BUILD) $(KERNELS)
 
+conformance: all-targets ## people's programs under jobscope, case by case; as root
+	@JOBSCOPE=$(abspath $(BUILD))/jobscope JOBSCOPE_INTEROP=$(abspath $(BUILD))/interop \
+	  $(PYTHON) -m pytest tests/conformance -q
+
+interop: deps build ## the real ebpf_exporter beside jobscope; needs Go and cargo, else it is skipped
+	@tests/interop/run.sh $(abspath $(BUILD))
+
+container: deps build ## jobscope in a container, with the least privileges; as root
+	@JOBSCOPE=$(abspath $(BUILD))/jobscope JOBSCOPE_INTEROP=$(abspath $(BUILD))/interop \
+	  $(PYTHON) -m pytest tests/container -q -rs
+
 bench: deps all-targets workloads ## what jobscope costs a job, beside other tools
 	@tests/bench/bench.sh $(BUILD)
 
@@ -62,4 +73,4 @@ install: build ## PREFIX=/usr/local
 clean: ## remove what was built
 	@rm -rf $(BUILD) build-asan build-fuzz
 
-.PHONY: help deps build all-targets demo test unit workloads runtime kernels bench lint format asan fuzz install clean
+.PHONY: help deps build all-targets demo test unit workloads runtime kernels conformance interop container bench lint format asan fuzz install clean

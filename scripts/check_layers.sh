@@ -26,6 +26,7 @@ check src/http 'src/(base|http)/'
 check src/programs 'src/(base|bpf|model|jobs|programs)/'
 check src/trace 'src/(base|bpf|model|jobs|trace)/|bpf/'
 check src/output 'src/(base|model|output)/'
+check src/otlp 'src/(base|model|output|http|otlp)/'
 for probe in probes/*/; do
   check "$probe" "src/(base|bpf|model|session)/|bpf/|${probe}"
 done

@@ -18,5 +18,12 @@ step "docs/kernels.md says what the tests expect"
 tests/kernels/document.py --check
 step "runtime tests on this kernel"
 JOBSCOPE="$build/jobscope" /usr/bin/python3 -m pytest tests/runtime -q
+step "people's programs"
+export JOBSCOPE_INTEROP=$build/interop
+JOBSCOPE="$build/jobscope" /usr/bin/python3 -m pytest tests/conformance -q
+step "the real ebpf_exporter"
+tests/interop/run.sh "$build"
+step "in a container"
+JOBSCOPE="$build/jobscope" /usr/bin/python3 -m pytest tests/container -q -rs
 step "other kernels"
 tests/kernels/run.py "$build"

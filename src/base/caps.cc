@@ -3,12 +3,15 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <climits>
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace jobscope {
 namespace {
@@ -181,6 +184,16 @@ Error lacking_privileges(const PrivilegeFacts& facts) {
   return error;
 }
 
+namespace {
+
+// Whether something forbids what the kernel would permit. To nonsense the kernel says that it is
+// nonsense, to those that have CAP_BPF and CAP_PERFMON; a filter of system calls still says no.
+bool is_filtered(long call) {
+  return ::syscall(call, -1L, nullptr, 0L, 0L, 0L) < 0 && (errno == EPERM || errno == ENOSYS);
+}
+
+}  // namespace
+
 Result<> check_watch_privileges(std::span<const char* const> argv) {
   const PrivilegeFacts facts = PrivilegeFacts::of_this_process(argv);
   std::vector<Capability> required;
@@ -191,6 +204,13 @@ Result<> check_watch_privileges(std::span<const char* const> argv) {
   if (facts.pid_namespace)
     return fail("processes have other numbers here than in the kernel: this is a PID namespace",
                 "start this container with --pid=host (Kubernetes: hostPID: true)");
+  for (const auto& [call, name] :
+       {std::pair(SYS_bpf, "bpf()"), std::pair(SYS_perf_event_open, "perf_event_open()")})
+    if (is_filtered(call))
+      return fail(
+          std::string(name) + " is forbidden here, as by the seccomp profile of a container",
+          "start it with a profile that permits it, as docs/containers.md says, or with "
+          "--security-opt seccomp=unconfined");
   return {};
 }
 

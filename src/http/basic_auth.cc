@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kRemembered = 128;
 constexpr size_t kHashBytes = 60;
-constexpr size_t kPrefixBytes = 7;     // "$2y$10$"
-constexpr int kHighestCost = 20;       // each step doubles the time: this is a minute
+constexpr size_t kPrefixBytes = 7;      // "$2y$10$"
+constexpr int kHighestCost = 20;        // each step doubles the time: this is a minute
 constexpr std::string_view kAlphabet =  // bcrypt's base64
     "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -102,8 +102,8 @@ bool BasicAuth::check(std::string_view authorization) {
   const auto user = users_.find(credentials->user);
   const std::string& hash = user == users_.end() ? nobody_ : user->second;
   const std::string made = crypted(credentials->password, hash);
-  const bool equal = made.size() == hash.size() &&
-                     CRYPTO_memcmp(made.data(), hash.data(), hash.size()) == 0;
+  const bool equal =
+      made.size() == hash.size() && CRYPTO_memcmp(made.data(), hash.data(), hash.size()) == 0;
   if (!equal || user == users_.end()) return false;
   const std::lock_guard lock(mutex_);
   right_.push_back(digest(*credentials));

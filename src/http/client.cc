@@ -96,8 +96,7 @@ class Exchange {
   }
 
   Result<> connect(const SocketAddress& address) {
-    const int fd =
-        ::socket(address.name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd = ::socket(address.name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return fail_errno("connecting");
     transport_ = plain_transport(adopt_socket(context_, fd));
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&address.name), address.bytes) == 0)
@@ -163,8 +162,9 @@ class Exchange {
       in.commit(count);
       if (got) continue;
       if (last_error_ != asio::error::eof) return tl::unexpected(got.error());
+      const bool begun = parser->got_some();
       parser->put_eof(error);
-      if (error || !parser->is_done()) return fail("the reply ends too early");
+      if (error || !begun) return fail("the reply ends too early");
     }
     HttpReply reply;
     auto message = parser->release();

@@ -116,7 +116,7 @@ void Connection::on_timeout() {
 void Connection::await_request() {
   phase_ = Phase::idle;
   idle_since_ = Clock::now();
-  header_done_ = false;
+  line_done_ = header_done_ = false;
   route_ = nullptr;
   head_only_ = false;
   request_ = {};
@@ -130,10 +130,9 @@ void Connection::await_request() {
 void Connection::read() {
   if (in_.size() > core_.options.header_bytes + kReadBytes)  // a chunk's header without end
     return refuse(header_done_ ? 400 : 431, "a line of the request is too long");
-  transport_->read_some(in_.prepare(kReadBytes),
-                        [self = shared_from_this()](ErrorCode error, size_t bytes) {
-                          self->on_read(error, bytes);
-                        });
+  transport_->read_some(
+      in_.prepare(kReadBytes),
+      [self = shared_from_this()](ErrorCode error, size_t bytes) { self->on_read(error, bytes); });
 }
 
 void Connection::on_read(ErrorCode error, size_t bytes) {
@@ -174,8 +173,9 @@ void Connection::parse() {
     ErrorCode error;
     const size_t taken = parser_->put(in_.data(), error);
     const bool whole_header = parser_->is_header_done();
-    if (error == http::error::need_more && !whole_header && !looks_like_http())
+    if (error == http::error::need_more && taken == 0 && !line_done_ && !looks_like_http())
       return refuse(400, "this is not HTTP");
+    line_done_ = line_done_ || taken > 0;
     in_.consume(taken);
     if (error == http::error::need_more) return read();
     if (error) return on_parse_error(error);
@@ -385,12 +385,12 @@ void Connection::drain() {
   if (phase_ != Phase::closing) return;
   if (drained_ > kMostDrained) return close();
   in_.clear();
-  transport_->socket().async_read_some(
-      in_.prepare(kReadBytes), [self = shared_from_this()](ErrorCode error, size_t bytes) {
-        if (error) return self->close();
-        self->drained_ += bytes;
-        self->drain();
-      });
+  transport_->socket().async_read_some(in_.prepare(kReadBytes),
+                                       [self = shared_from_this()](ErrorCode error, size_t bytes) {
+                                         if (error) return self->close();
+                                         self->drained_ += bytes;
+                                         self->drain();
+                                       });
 }
 
 }  // namespace jobscope

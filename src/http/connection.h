@@ -67,12 +67,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t timer_generation_ = 0;
   Phase phase_ = Phase::handshake;
   std::atomic<bool> closed_ = false;  // for the workers: nobody waits for an answer
-  bool first_ = true;  // request
+  bool first_ = true;                 // request
   Clock::time_point idle_since_;
   size_t drained_ = 0;
 
   boost::beast::flat_buffer in_;
   std::optional<Parser> parser_;
+  bool line_done_ = false;  // the request's first line
   bool header_done_ = false;
   HttpRequest request_;
   bool head_only_ = false;

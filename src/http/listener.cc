@@ -193,9 +193,8 @@ Result<std::vector<Listener>> open_listeners(const std::string& address,
                                              const PassedSockets& passed) {
   if (address.starts_with("unix://")) return only(TRY(listen_unix(address.substr(7))));
   if (address.starts_with("unix:")) return only(TRY(listen_unix(address.substr(5))));
-  const std::string none =
-      fmt::format("cannot listen at '{}': {} socket(s) were passed to this process", address,
-                  passed.count);
+  const std::string none = fmt::format(
+      "cannot listen at '{}': {} socket(s) were passed to this process", address, passed.count);
   constexpr const char* kHint = "start it by a systemd socket unit, or give an address";
   if (address == "systemd") {
     if (passed.count == 0) return fail(none, kHint);

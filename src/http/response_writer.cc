@@ -63,8 +63,7 @@ std::string response_head(const HttpResponse& response, const HeadOptions& optio
   std::string out = fmt::format("HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
   append_header(out, "Date", http_date(options.now));
   if (may_have_body(status)) {
-    if (!response.content_type.empty())
-      append_header(out, "Content-Type", response.content_type);
+    if (!response.content_type.empty()) append_header(out, "Content-Type", response.content_type);
     append_header(out, "Content-Length", std::to_string(response.body.size()));
   }
   for (const auto& [name, value] : response.headers) append_header(out, name, value);

@@ -15,7 +15,7 @@ void compress_response(HttpResponse& response, std::string_view accept_encoding,
 
 struct HeadOptions {
   bool keep_alive = true;
-  bool old_client = false;          // HTTP/1.0: keeping alive must be said
+  bool old_client = false;            // HTTP/1.0: keeping alive must be said
   const HttpHeaders* more = nullptr;  // headers that each response has
   std::time_t now = 0;
 };

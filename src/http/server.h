@@ -47,22 +47,22 @@ struct ServerOptions {
 };
 
 struct ServerCounters {
-  uint64_t accepted = 0;          // connections
-  uint64_t refused = 0;           // connections: too many
-  uint64_t evicted = 0;           // idle connections closed in favour of new ones
-  uint64_t open = 0;              // connections now
-  uint64_t accept_failures = 0;   // no descriptors left, and the like
+  uint64_t accepted = 0;         // connections
+  uint64_t refused = 0;          // connections: too many
+  uint64_t evicted = 0;          // idle connections closed in favour of new ones
+  uint64_t open = 0;             // connections now
+  uint64_t accept_failures = 0;  // no descriptors left, and the like
   uint64_t handshake_failures = 0;
-  uint64_t timed_out = 0;         // connections: too slow in anything but idling
-  uint64_t idle_closed = 0;       // connections: no further request in time
-  uint64_t bad_requests = 0;      // not HTTP as the RFCs have it: 400
-  uint64_t too_large = 0;         // 413 and 431
-  uint64_t unauthorized = 0;      // 401
-  uint64_t rate_limited = 0;      // 429
-  uint64_t handler_failures = 0;  // exceptions
-  uint64_t aborted = 0;           // connections: gone within a request or a response
+  uint64_t timed_out = 0;               // connections: too slow in anything but idling
+  uint64_t idle_closed = 0;             // connections: no further request in time
+  uint64_t bad_requests = 0;            // not HTTP as the RFCs have it: 400
+  uint64_t too_large = 0;               // 413 and 431
+  uint64_t unauthorized = 0;            // 401
+  uint64_t rate_limited = 0;            // 429
+  uint64_t handler_failures = 0;        // exceptions
+  uint64_t aborted = 0;                 // connections: gone within a request or a response
   std::array<uint64_t, 6> responses{};  // by first digit of the status
-  uint64_t received_bytes = 0;    // of HTTP, without TLS's own
+  uint64_t received_bytes = 0;          // of HTTP, without TLS's own
   uint64_t sent_bytes = 0;
 };
 

@@ -74,8 +74,8 @@ struct ClientPolicy {
             X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
     for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
       const std::string name = name_of(sk_GENERAL_NAME_value(names.get(), i));
-      if (!name.empty() && std::find(allowed_sans.begin(), allowed_sans.end(), name) !=
-                               allowed_sans.end())
+      if (!name.empty() &&
+          std::find(allowed_sans.begin(), allowed_sans.end(), name) != allowed_sans.end())
         return true;
     }
     return false;

@@ -53,8 +53,7 @@ class TlsTransport : public Transport {
       if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1) return {};
     } else {
       SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-      if (SSL_set1_host(ssl, host.c_str()) == 1 &&
-          SSL_set_tlsext_host_name(ssl, host.c_str()) == 1)
+      if (SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1)
         return {};
     }
     return fail("TLS: no certificate can be for the host '" + host + "'");

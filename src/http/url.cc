@@ -41,8 +41,8 @@ Result<Url> parse_url(std::string_view text) {
   rest = rest.substr(0, rest.find('#'));
   const size_t end = std::min(rest.find_first_of("/?"), rest.size());
   std::string_view authority = rest.substr(0, end);
-  url.target = std::string(rest.substr(end));
-  if (url.target.empty() || url.target.front() == '?') url.target.insert(0, "/");
+  if (end == rest.size() || rest[end] == '?') url.target += '/';
+  url.target += rest.substr(end);
   if (authority.find('@') != std::string_view::npos)
     return fail("an address must not have a user or password in it",
                 "give them by the header Authorization");

@@ -31,8 +31,8 @@ Result<std::shared_ptr<WebConfig>> WebConfig::load(const std::string& path, Log 
   config->log_ = std::move(log);
   config->interval_ = interval;
   config->policy_ = config->read();
-  const auto policy = TRY(config->policy_);
-  config->tls_ = policy->tls != nullptr;
+  if (!config->policy_) return tl::unexpected(config->policy_.error());
+  config->tls_ = (*config->policy_)->tls != nullptr;
   config->looked_ = Clock::now();
   return config;
 }
@@ -55,8 +55,7 @@ Result<std::shared_ptr<const WebPolicy>> WebConfig::read() {
   files_ = {path_};
   WebSettings settings = TRY(parse_web_settings(TRY(read_file(path_)), path_));
   if (!settings.tls) return std::make_shared<const WebPolicy>(std::move(settings));
-  for (const std::string& file :
-       {settings.cert_file, settings.key_file, settings.client_ca_file})
+  for (const std::string& file : {settings.cert_file, settings.key_file, settings.client_ca_file})
     if (!file.empty()) files_.push_back(file);
   TlsServerSettings tls = *settings.tls;
   if (!settings.client_ca_file.empty()) tls.client_ca = TRY(read_file(settings.client_ca_file));
@@ -85,18 +84,16 @@ Result<std::shared_ptr<const WebPolicy>> WebConfig::current() {
   const auto now = Clock::now();
   if (now - looked_ < interval_) return policy_;
   looked_ = now;
-  // What changes while it is read differs again at the next look. Other files than before: the state
-  // of some was not taken before they were read, so all are read once more.
+  // What changes while it is read differs again at the next look. Other files than before: the
+  // state of some was not taken before they were read, so all are read once more.
   const std::string state = state_of_files();
   if (state == state_) return policy_;
   const std::vector<std::string> files = files_;
   policy_ = read();
   state_ = files == files_ ? state : "";
   if (policy_ && ((*policy_)->tls != nullptr) != tls_)
-    policy_ = fail(path_ + ": TLS cannot be turned on or off while the server runs",
-                   "restart it");
-  if (!policy_ && log_)
-    log_(policy_.error().what + ": nobody is let in until this is repaired");
+    policy_ = fail(path_ + ": TLS cannot be turned on or off while the server runs", "restart it");
+  if (!policy_ && log_) log_(policy_.error().what + ": nobody is let in until this is repaired");
   return policy_;
 }
 

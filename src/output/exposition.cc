@@ -38,7 +38,12 @@ void append_number(double value, bool whole, std::string& out) {
     out += value > 0 ? "+Inf" : "-Inf";
   } else {
     char text[32];
-    const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
+    // Bounds of buckets are texts: they must be written as Go's libraries write them, with an
+    // exponent from a million on and below a ten-thousandth.
+    const double size = std::abs(value);
+    const bool plain = size == 0 || (size >= 1e-4 && size < 1e6);
+    const auto form = plain ? std::chars_format::fixed : std::chars_format::scientific;
+    const auto end = std::to_chars(text, text + sizeof(text), value, form).ptr;
     const std::string_view number(text, static_cast<size_t>(end - text));
     out += number;
     if (whole && number.find_first_of(".e") == std::string_view::npos) out += ".0";

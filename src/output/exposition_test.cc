@@ -67,7 +67,11 @@ TEST(Exposition, numbers) {
   };
   EXPECT_EQ(number(0), "0\n");
   EXPECT_EQ(number(-0.1), "-0.1\n");
-  EXPECT_EQ(number(9007199254740993), "9007199254740992\n");  // the nearest double
+  EXPECT_EQ(number(9007199254740993), "9.007199254740992e+15\n");  // the nearest double
+  EXPECT_EQ(number(999999), "999999\n");
+  EXPECT_EQ(number(1048576), "1.048576e+06\n");  // as Go writes it
+  EXPECT_EQ(number(0.0001), "0.0001\n");
+  EXPECT_EQ(number(0.000016), "1.6e-05\n");
   EXPECT_EQ(number(1e300), "1e+300\n");
   EXPECT_EQ(number(kInfinity), "+Inf\n");
   EXPECT_EQ(number(-kInfinity), "-Inf\n");

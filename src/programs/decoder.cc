@@ -79,13 +79,15 @@ class RegexpDecoder : public Decoder {
     return decoder;
   }
 
-  // The first pattern that matches: its group, if it has exactly one, else all that it matched.
+  // The first pattern that matches: its group, or all that it matched. One with more groups never
+  // does.
   Result<Verdict> decode(std::string& bytes) const override {
     for (const auto& pattern : patterns_) {
+      const int groups = pattern->NumberOfCapturingGroups();
       re2::StringPiece found[2];
-      if (!pattern->Match(bytes, 0, bytes.size(), RE2::UNANCHORED, found, 2)) continue;
-      const re2::StringPiece& taken = found[pattern->NumberOfCapturingGroups() == 1 ? 1 : 0];
-      bytes = std::string(taken);
+      if (groups > 1 || !pattern->Match(bytes, 0, bytes.size(), RE2::UNANCHORED, found, 2))
+        continue;
+      bytes = std::string(found[groups]);
       return Verdict::keep;
     }
     return Verdict::skip;
@@ -105,18 +107,16 @@ Result<std::string> address_text(std::string_view bytes) {
   return std::string(text);
 }
 
-// RFC 1035, 3.1: labels led by their length, up to one of length 0.
+// RFC 1035, 3.1: labels led by their lengths, each of which becomes a dot. The one of length 0 at
+// the end is left away by 'string' before it. What is no such name stays as it is.
 Result<std::string> domain_name(std::string_view wire) {
-  std::string name;
-  while (!wire.empty() && wire[0] != 0) {
-    const auto length = static_cast<unsigned char>(wire[0]);
-    if (length > 63 || length >= wire.size())
-      return fail("a domain name that is cut or compressed");
-    if (!name.empty()) name += '.';
-    name += wire.substr(1, length);
-    wire.remove_prefix(length + 1u);
+  std::string name(wire.empty() ? "." : wire.substr(1));
+  for (size_t at = 0; at < wire.size();) {
+    if (at > 0) name[at - 1] = '.';
+    at += 1u + static_cast<unsigned char>(wire[at]);
+    if (at > wire.size()) return std::string(wire);
   }
-  return name.empty() ? "." : name;
+  return name;
 }
 
 std::string hex(std::string_view bytes) {
@@ -149,7 +149,7 @@ Result<std::string> block_device(std::string_view bytes, const DecoderSources& s
 
 std::string system_call(uint64_t number) {
   const std::string name = syscall_name(static_cast<unsigned>(std::min<uint64_t>(number, ~0u)));
-  return name.starts_with("syscall ") ? fmt::format("unknown:{}", number) : name;
+  return name.starts_with("syscall ") ? fmt::format("unknown_syscall:{}", number) : name;
 }
 
 std::string error_name(uint64_t number) {
@@ -162,7 +162,12 @@ Result<std::string> pci_name(std::string_view level, std::string_view bytes,
                              const DecoderSources& sources) {
   const auto written = decimal(bytes);
   const auto id = static_cast<uint32_t>(written ? *written : TRY(integer(bytes)));
-  return or_unknown(sources.pci_name(level, id), fmt::format("0x{:x}", id));
+  const std::string name = sources.pci_name(level, id);
+  if (!name.empty()) return name;
+  if (level != "subclass") return fmt::format("unknown pci {}: 0x{:02x}", level, id);
+  if (sources.pci_name("class", id >> 8).empty())
+    return fmt::format("unknown pci class: 0x{:02x}", id >> 8);
+  return fmt::format("unknown pci subclass: 0x{:02x} (class 0x{:02x})", id & 0xff, id >> 8);
 }
 
 std::unique_ptr<Decoder> by(FunctionDecoder::Function function) {
@@ -205,7 +210,8 @@ Result<std::unique_ptr<Decoder>> make_decoder(const DecoderConfig& config,
   if (name == "ksym")
     return by([&](std::string_view b) -> Result<std::string> {
       const uint64_t address = TRY(integer(b));
-      return or_unknown(sources.kernel_symbol(address), fmt::format("0x{:x}", address));
+      const std::string symbol = sources.kernel_symbol(address);
+      return symbol.empty() ? fmt::format("unknown_addr:0x{:x}", address) : symbol;
     });
   if (name == "kstack") return by([&](std::string_view b) { return kernel_stack(b, sources); });
   if (name == "cgroup")

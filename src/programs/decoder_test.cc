@@ -86,7 +86,7 @@ TEST(Decoder, static_map) {
 TEST(Decoder, regexp) {
   EXPECT_EQ(decoded({regexps({"^x", "^pt_(.*)"})}, "pt_main"), "main");
   EXPECT_EQ(decoded({regexps({"m.i"})}, "pt_main"), "mai");
-  EXPECT_EQ(decoded({regexps({"(p)(t)"})}, "pt_main"), "pt");
+  EXPECT_EQ(decoded({regexps({"(p)(t)", "main"})}, "pt_main"), "main");
   EXPECT_EQ(decoded({regexps({"^main"})}, "pt_main"), "(skip)");
   EXPECT_EQ(decoded({regexps({})}, "pt_main"), "(skip)");
   EXPECT_THAT(decoded({regexps({"("})}, "x"), HasSubstr("error: label 'l': the pattern '('"));
@@ -120,9 +120,9 @@ TEST(Decoder, of_what_uint_wrote) {
   EXPECT_EQ(after_uint("cgroup", 5), "unknown_cgroup_id:5");
   EXPECT_EQ(after_uint("errno", 32), "EPIPE");
   EXPECT_EQ(after_uint("errno", 4000), "unknown:4000");
-  EXPECT_EQ(after_uint("syscall", 0xffffffffffull), "unknown:1099511627775");
+  EXPECT_EQ(after_uint("syscall", 0xffffffffffull), "unknown_syscall:1099511627775");
   EXPECT_EQ(after_uint("pci_vendor", 0x10de), "NVIDIA Corporation");
-  EXPECT_EQ(after_uint("pci_class", 0x99), "unknown:0x99");
+  EXPECT_EQ(after_uint("pci_class", 0x99), "unknown pci class: 0x99");
   EXPECT_EQ(decoded("pci_vendor", raw<uint16_t>(0x10de)), "NVIDIA Corporation");
   EXPECT_THAT(decoded("errno", "\x20\0\0\0"s), HasSubstr("put 'uint' before it"));
 #if defined(__x86_64__)
@@ -131,10 +131,11 @@ TEST(Decoder, of_what_uint_wrote) {
 }
 
 TEST(Decoder, dname) {
-  EXPECT_EQ(decoded("dname", "\3www\7example\3com\0junk"s), "www.example.com");
-  EXPECT_EQ(decoded("dname", "\0"s), ".");
-  EXPECT_THAT(decoded("dname", "\7cut"s), HasSubstr("cut or compressed"));
-  EXPECT_THAT(decoded("dname", "\xc0\x0c"s), HasSubstr("cut or compressed"));
+  EXPECT_EQ(decoded("dname", "\3www\7example\3com"s), "www.example.com");
+  EXPECT_EQ(decoded("dname", "\3www\0"s), "www.");
+  EXPECT_EQ(decoded("dname", ""s), ".");
+  EXPECT_EQ(decoded("dname", "\7cut"s), "\7cut");
+  EXPECT_EQ(decoded("dname", "\xc0\x0c"s), "\xc0\x0c");
 }
 
 TEST(Decoder, unknown_names_are_told) {

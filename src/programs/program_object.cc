@@ -82,19 +82,19 @@ bool is_iterator(const bpf_program* program) {
 // Programs of one list of alternatives, and sections that name several: of each the first that
 // works.
 struct ProgramObject::Plan {
-  std::map<std::string, std::string> failed;               // programs that are out, and why
+  std::map<std::string, std::string> failed;               // programs, and why
+  std::set<std::string> unloadable;                        // those of them that must not be loaded
   std::map<std::string, std::vector<std::string>> barred;  // section in the file → alternatives
   std::map<std::string, size_t> chosen;                    // section in the file → which of them
   std::vector<std::vector<std::string>> groups;            // of the configuration
 
-  // Whether it gives way to another one of its list.
+  // Whether it gives way to another one of its list: before it, or, if it failed, after it.
   bool stands_back(const std::string& program) const {
     for (const auto& group : groups) {
       if (std::find(group.begin(), group.end(), program) == group.end()) continue;
-      for (const std::string& other : group) {
-        if (other == program) return false;
-        if (!failed.contains(other)) return true;
-      }
+      const auto chosen = std::find_if(group.begin(), group.end(),
+                                       [&](const auto& one) { return !failed.contains(one); });
+      return chosen != group.end() && *chosen != program;
     }
     return false;
   }
@@ -107,7 +107,7 @@ struct ProgramObject::Plan {
       ++which;
       return true;
     }
-    failed[program] = why;
+    if (!failed.emplace(program, why).second) return false;
     for (const auto& group : groups)
       if (std::find(group.begin(), group.end(), program) != group.end() && group.back() != program)
         return true;
@@ -146,7 +146,7 @@ Result<bool> ProgramObject::attempt(const ProgramConfig& config, Plan& plan,
   bpf_object__for_each_program(program, object_.get()) {
     const std::string name = bpf_program__name(program), section = section_of(program);
     names.insert(name);
-    if (plan.failed.contains(name) || plan.stands_back(name))
+    if (plan.unloadable.contains(name) || plan.stands_back(name))
       bpf_program__set_autoload(program, false);
     if (section.starts_with(kPerfEvent)) bpf_program__set_type(program, BPF_PROG_TYPE_PERF_EVENT);
     if (section.starts_with(kXdp)) {
@@ -162,11 +162,13 @@ Result<bool> ProgramObject::attempt(const ProgramConfig& config, Plan& plan,
     const std::string name = log.failed_program();
     const bpf_program* failed =
         name.empty() ? nullptr : bpf_object__find_program_by_name(object_.get(), name.c_str());
-    if (!failed || plan.failed.contains(name)) return log.failure("loading", -error);
-    plan.give_up(name, section_of(failed), log.failure("loading", -error).value().what);
-    return false;  // without it, if there is nothing else
+    if (!failed || plan.unloadable.contains(name)) return log.failure("loading", -error);
+    const std::string why = log.failure("loading", -error).value().what;
+    if (!plan.give_up(name, section_of(failed), why)) plan.unloadable.insert(name);
+    return false;
   }
-  why_ = plan.failed;
+  for (const auto& [name, why] : plan.failed)
+    if (!plan.stands_back(name)) why_[name] = why;
   bpf_object__for_each_program(program, object_.get()) {
     if (!bpf_program__autoload(program)) continue;
     const std::string name = bpf_program__name(program);

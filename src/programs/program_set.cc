@@ -57,7 +57,9 @@ Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
   auto loaded = std::make_unique<Loaded>();
   loaded->config = std::move(files.config);
   loaded->path = std::move(files.path);
-  loaded->object = TRY(ProgramObject::load(loaded->config, files.object, options_.btf_path));
+  auto object = ProgramObject::load(loaded->config, files.object, options_.btf_path);
+  if (!object) return tl::unexpected(object.error().context(loaded->config.name + ".bpf.o"));
+  loaded->object = std::move(*object);
   for (const CounterConfig& counter : loaded->config.counters)
     TRY(add_counter(*loaded, counter, sources));
   for (const HistogramConfig& histogram : loaded->config.histograms)
