@@ -98,8 +98,8 @@ echo $sleeper >attach.pid
 kill $sleeper
 said "a job that ran already"
 
-# The programs that come with jobscope: all that can run together, and known numbers under those that look into
-# the kernel.
+# The programs that come with jobscope: all that can run together, and known numbers under those that look
+# into the kernel.
 names=$(cd "$bin/programs" && printf '%s,' *.yaml | sed 's/\.yaml//g; s/io-latency-classic,//')
 for which in "$names" io-latency-classic; do
   "$bin/jobscope" programs --config.check --log.no-timestamps --config.names "$which"
