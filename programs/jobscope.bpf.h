@@ -174,15 +174,21 @@ static __always_inline u64 cgroup_of_socket(const struct sock *sk) {
 }
 
 /* ---- times from a begin to an end ----
- * `starts`: a hash of u64. Those whose end nobody saw make room for others if it is an LRU. */
+ * STARTS_MAP for what surely ends: when it is full, the next are counted as lost. Where an end may
+ * never come (a function that throws an exception), STARTS_LRU_MAP: the oldest make room, unseen.
+ */
 
-#define STARTS_MAP(name, key_type, entries) \
-  struct {                                  \
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);    \
-    __uint(max_entries, entries);           \
-    __type(key, key_type);                  \
-    __type(value, u64);                     \
+#define STARTS_OF_TYPE(name, map_type, key_type, entries) \
+  struct {                                                \
+    __uint(type, map_type);                               \
+    __uint(max_entries, entries);                         \
+    __type(key, key_type);                                \
+    __type(value, u64);                                   \
   } name SEC(".maps")
+#define STARTS_MAP(name, key_type, entries) \
+  STARTS_OF_TYPE(name, BPF_MAP_TYPE_HASH, key_type, entries)
+#define STARTS_LRU_MAP(name, key_type, entries) \
+  STARTS_OF_TYPE(name, BPF_MAP_TYPE_LRU_HASH, key_type, entries)
 
 static __always_inline void begin_time(void *starts, const void *key) {
   u64 now = bpf_ktime_get_ns();
