@@ -183,7 +183,7 @@ void CgroupTree::gone(const std::string& path) {
   const std::string prefix = path + "/";
   for (auto next = paths_.lower_bound(prefix);
        next != paths_.end() && next->first.starts_with(prefix); ++next)
-    all.push_back(*next);
+    all.emplace_back(*next);
   for (auto each = all.rbegin(); each != all.rend(); ++each) remove(each->first, each->second);
 }
 

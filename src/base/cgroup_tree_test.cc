@@ -146,6 +146,7 @@ TEST_F(CgroupTreeTest, five_thousand_come_and_go) {
   for (int i = 0; i < 2500; ++i) make("/old/" + std::to_string(i));
   open();
   std::vector<uint64_t> ids;
+  ids.reserve(2500);
   for (int i = 0; i < 2500; ++i) ids.push_back(make("/new/" + std::to_string(i)));
   EXPECT_EQ(drain().size(), 2501u);
   EXPECT_EQ(path(ids[1234]), "/new/1234");

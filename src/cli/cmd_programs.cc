@@ -13,10 +13,13 @@
 #include "src/base/caps.h"
 #include "src/base/cgroup_tree.h"
 #include "src/base/clock.h"
+#include "src/base/notify.h"
 #include "src/cli/command.h"
 #include "src/cli/metrics_server.h"
 #include "src/cli/signals.h"
 #include "src/jobs/job_finder.h"
+#include "src/otlp/config.h"
+#include "src/otlp/exporter.h"
 #include "src/output/terminal.h"
 #include "src/programs/files.h"
 #include "src/programs/machine_sources.h"
@@ -28,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kBadInput = 2, kMissed = 1;
+constexpr std::chrono::seconds kLastSpans{3};  // to send what is queued at the end
 constexpr int kEventTick = 100, kLibraryTick = 5000;  // ms
 
 struct ProgramsOptions {
@@ -121,8 +125,7 @@ class Machine {
   std::optional<JobFinder> finder_;
 };
 
-Result<std::unique_ptr<ProgramSet>> load_programs(const ProgramsOptions& options,
-                                                  const DecoderSources& sources, const Log& log) {
+Result<std::vector<ProgramFiles>> read_files(const ProgramsOptions& options, const Log& log) {
   const std::vector<std::string> names = split(options.names);
   if (names.empty())
     return fail("no program is named", "give --config.names; 'jobscope programs list' shows some");
@@ -131,11 +134,25 @@ Result<std::unique_ptr<ProgramSet>> load_programs(const ProgramsOptions& options
     files.push_back(TRY(read_program_files(options.folder, name, options.btf_path)));
     for (const std::string& warning : files.back().config.warnings) log(warning);
   }
-  ProgramSet::Options set;
-  set.btf_path = options.btf_path;
-  set.limits = {options.series, options.cached_keys};
-  set.log = log;
-  return ProgramSet::load(std::move(files), sources, std::move(set));
+  return files;
+}
+
+// Where spans go, if a configuration has some; empty: nowhere.
+Result<std::unique_ptr<OtlpExporter>> open_exporter(const std::vector<ProgramFiles>& files,
+                                                    const Log& log) {
+  const bool spans = std::any_of(files.begin(), files.end(),
+                                 [](const auto& one) { return !one.config.spans.empty(); });
+  if (!spans) return nullptr;
+  OtlpConfig config = TRY(read_otlp_config(::getenv, "ebpf_exporter"));
+  for (const std::string& warning : config.warnings) log(warning);
+  if (!config.enabled) return nullptr;
+  log("spans go to " + config.url);
+  return OtlpExporter::start(std::move(config), log);
+}
+
+void tell_manager(std::string_view message) {
+  const char* socket = std::getenv("NOTIFY_SOCKET");
+  (void)notify_service_manager(socket ? socket : "", message);
 }
 
 // Until somebody wants us to end.
@@ -169,8 +186,24 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   places.cgroup_path = [&machine](uint64_t id) { return machine.cgroup_path(id); };
   places.job = [&machine](JobKey kind, uint64_t number) { return machine.job(kind, number); };
   const MachineSources sources(std::move(places));
+  std::unique_ptr<ProgramSet> programs;
+  std::optional<MetricsServer> server;  // before there is anything to serve: what is wrong shows
+  if (!options.check)
+    server = TRY(MetricsServer::listen(
+        options.serve, [&programs] { return programs->read(monotonic_now()); }, log));
   const uint64_t started = monotonic_now();
-  const std::unique_ptr<ProgramSet> programs = TRY(load_programs(options, sources, log));
+  std::vector<ProgramFiles> files = TRY(read_files(options, log));
+  const std::unique_ptr<OtlpExporter> exporter =
+      options.check ? nullptr : TRY(open_exporter(files, log));
+  ProgramSet::Options set;
+  set.btf_path = options.btf_path;
+  set.limits = {options.series, options.cached_keys};
+  set.log = log;
+  if (exporter)
+    set.send_span = [&exporter](const std::string& service, Span span) {
+      exporter->send(service, std::move(span));
+    };
+  programs = TRY(ProgramSet::load(std::move(files), sources, std::move(set)));
   const std::vector<std::string> missed = programs->missed();
   for (const std::string& line : programs->doubts()) log(line);
   for (const std::string& line : missed) log("not attached: " + line);
@@ -186,17 +219,16 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
     return 0;
   }
 
-  MetricsServer server = TRY(MetricsServer::listen(
-      options.serve, [&programs] { return programs->read(monotonic_now()); }, log));
-  if (options.debug) server.page("/maps", [&programs] { return programs->describe_maps(); });
+  if (options.debug) server->page("/maps", [&programs] { return programs->describe_maps(); });
   if (const auto list = TRY(kept(options.keep, programs->waits_for_libraries())))
     TRY(drop_all_but(*list));
-  server.start();
-  for (const std::string& address : server.addresses()) log("listening on " + address);
-
+  server->start();
+  for (const std::string& address : server->addresses()) log("listening on " + address);
+  tell_manager("READY=1");
   serve(*programs, machine.cgroups(), signals);
-
-  server.stop();
+  tell_manager("STOPPING=1");
+  server->stop();
+  if (exporter) exporter->stop(kLastSpans);
   JobSignals::let_go();
   return 0;
 }

@@ -11,26 +11,24 @@ const std::string kOther(64, 'f');
 std::string container(const std::string& path) { return identify_cgroup(path).container; }
 
 TEST(CgroupPlaceOfContainer, is_recognised_as_each_engine_writes_it) {
-  for (const std::string& path : {
-           "/docker/" + kId,
-           "/system.slice/docker-" + kId + ".scope",
-           "/libpod_parent/libpod-" + kId,
-           "/machine.slice/libpod-" + kId + ".scope/container",
-           "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId + ".scope",
-           "/default/" + kId,                          // containerd
-           "/system.slice/nerdctl-" + kId + ".scope",  // the same by systemd
-           "/kubepods/pod1234/" + kId,                 // a kubelet, three qualities of service
-           "/kubepods/burstable/pod1234/" + kId,
-           "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod12_34.slice/"
-           "cri-containerd-" +
-               kId + ".scope",
-           "/kubepods.slice/kubepods-pod12_34.slice/crio-" + kId + ".scope",
-           "/system.slice/containerd.service/kubepods-pod12_34.slice:cri-containerd:" + kId,
-           "/../../" + kId,                                           // seen from another namespace
-           "/docker/" + kOther + "/kubelet/kubepods/pod1234/" + kId,  // one in another
-           "/docker/" + kId + "/init.scope",
-       })
+  for (std::string path :
+       {"/docker/ID", "/system.slice/docker-ID.scope", "/libpod_parent/libpod-ID",
+        "/machine.slice/libpod-ID.scope/container",
+        "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-ID.scope",
+        // containerd, with the cgroupfs driver and systemd's
+        "/default/ID", "/system.slice/nerdctl-ID.scope",
+        // a kubelet, three qualities of service
+        "/kubepods/pod1234/ID", "/kubepods/burstable/pod1234/ID",
+        "/kubepods.slice/kubepods-besteffort-pod12_34.slice/cri-containerd-ID.scope",
+        "/kubepods.slice/kubepods-pod12_34.slice/crio-ID.scope",
+        "/system.slice/containerd.service/kubepods-pod12_34.slice:cri-containerd:ID",
+        // seen from another namespace, one in another, what is in one
+        "/../../ID", "/docker/OTHER/kubelet/kubepods/pod1234/ID", "/docker/ID/init.scope"}) {
+    if (const size_t other = path.find("OTHER"); other != std::string::npos)
+      path.replace(other, 5, kOther);
+    path.replace(path.find("ID"), 2, kId);
     EXPECT_EQ(container(path), kId) << path;
+  }
 }
 
 TEST(CgroupPlaceOfContainer, is_not_seen_where_none_is) {

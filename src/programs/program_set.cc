@@ -32,6 +32,7 @@ struct ProgramSet::Loaded {
   std::string path;
   std::unique_ptr<ProgramObject> object;
   std::vector<Metric> metrics;
+  std::vector<std::unique_ptr<SpanSource>> spans;
   uint64_t decoder_errors = 0;
 };
 
@@ -64,6 +65,7 @@ Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
     TRY(add_counter(*loaded, counter, sources));
   for (const HistogramConfig& histogram : loaded->config.histograms)
     TRY(add_histogram(*loaded, histogram, sources));
+  for (const SpanConfig& span : loaded->config.spans) TRY(add_span(*loaded, span, sources));
   loaded_.push_back(std::move(loaded));
   return {};
 }
@@ -165,6 +167,20 @@ Result<> ProgramSet::add_histogram(Loaded& loaded, HistogramConfig config,
   return {};
 }
 
+Result<> ProgramSet::add_span(Loaded& loaded, SpanConfig config, const DecoderSources& sources) {
+  const std::string where = fmt::format("span '{}'", config.name);
+  const bpf_map* map = loaded.object->find_map(config.ringbuf);
+  if (!map)
+    return fail(fmt::format("{}: the object has no ring buffer '{}'", where, config.ringbuf));
+  TRY(lay_out(config.labels, {}, where, doubts_));
+  if (!options_.send_span) return {};
+  auto source = SpanSource::open(bpf_map__fd(map), loaded.config.name, config, sources,
+                                 options_.send_span);
+  if (!source) return tl::unexpected(source.error().context(where));
+  loaded.spans.push_back(std::move(*source));
+  return {};
+}
+
 std::vector<std::string> ProgramSet::missed() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> missed;
@@ -234,10 +250,20 @@ void ProgramSet::add_own_families(std::vector<MetricFamily>& families) const {
                        MetricType::counter,
                        {},
                        {}};
+  MetricFamily spans{"jobscope_programs_spans_total",
+                     "Spans that came through ring buffers.",
+                     MetricType::counter,
+                     {},
+                     {}};
   for (const auto& loaded : loaded_) {
     const std::string& name = loaded->config.name;
     enabled.samples.push_back({{{"name", name}}, 1});
     uint64_t event_errors = 0;
+    for (const auto& span : loaded->spans) {
+      event_errors += span->errors();
+      spans.samples.push_back(
+          {{{"config", name}, {"span", span->name()}}, static_cast<double>(span->sent())});
+    }
     for (const Metric& metric : loaded->metrics) {
       uint64_t rows = metric.series ? metric.series->dropped_rows() : 0;
       if (metric.events) {
@@ -258,6 +284,7 @@ void ProgramSet::add_own_families(std::vector<MetricFamily>& families) const {
   families.push_back(std::move(enabled));
   families.push_back(std::move(errors));
   families.push_back(std::move(dropped));
+  families.push_back(std::move(spans));
 }
 
 void ProgramSet::add_program_families(std::vector<MetricFamily>& families) const {
@@ -328,17 +355,22 @@ std::string ProgramSet::describe_maps() {
 
 void ProgramSet::drain(uint64_t now) {
   const std::lock_guard lock(mutex_);
-  for (const auto& loaded : loaded_)
+  const ClockOffset clocks{read_clock(CLOCK_REALTIME), now};
+  for (const auto& loaded : loaded_) {
     for (Metric& metric : loaded->metrics)
       if (metric.events) metric.events->drain(now);
+    for (const auto& span : loaded->spans) span->drain(clocks);
+  }
 }
 
 std::vector<int> ProgramSet::event_fds() const {
   const std::lock_guard lock(mutex_);
   std::vector<int> fds;
-  for (const auto& loaded : loaded_)
+  for (const auto& loaded : loaded_) {
     for (const Metric& metric : loaded->metrics)
       if (metric.events) fds.push_back(metric.events->fd());
+    for (const auto& span : loaded->spans) fds.push_back(span->fd());
+  }
   return fds;
 }
 

@@ -16,6 +16,7 @@
 #include "src/programs/map_rows.h"
 #include "src/programs/program_object.h"
 #include "src/programs/series.h"
+#include "src/programs/span_source.h"
 
 namespace jobscope {
 
@@ -32,6 +33,7 @@ class ProgramSet {
     std::string btf_path;
     SeriesLimits limits;
     std::function<void(const std::string&)> log;  // a line for the person who runs it
+    SpanSource::Send send_span;                    // empty: spans are not read
   };
   // Loads and attaches all. `sources` must outlive it. Errors: as ProgramObject::load, and a metric
   // without a map that can be read; each names its file.
@@ -64,6 +66,7 @@ class ProgramSet {
   Result<> add(ProgramFiles files, const DecoderSources& sources);
   Result<> add_counter(Loaded& loaded, CounterConfig config, const DecoderSources& sources);
   Result<> add_histogram(Loaded& loaded, HistogramConfig config, const DecoderSources& sources);
+  Result<> add_span(Loaded& loaded, SpanConfig config, const DecoderSources& sources);
   Result<> read_metric(Loaded& loaded, Metric& metric, uint64_t now,
                        std::vector<MetricFamily>& families);
   void add_own_families(std::vector<MetricFamily>& families) const;
