@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sstream>
 
 namespace jobscope {
 namespace {
@@ -36,7 +37,20 @@ std::string MachineSources::block_device(uint32_t major, uint32_t minor) const {
   std::error_code error;
   const auto target = std::filesystem::read_symlink(
       fmt::format("{}/dev/block/{}:{}", places_.sys, major, minor), error);
-  return error ? "" : target.filename().string();
+  if (!error) return target.filename().string();
+  // That folder is hidden from containers.
+  std::ifstream partitions(places_.proc + "/partitions");
+  std::string line;
+  while (std::getline(partitions, line)) {
+    std::istringstream words(line);
+    uint32_t its_major = 0, its_minor = 0;
+    uint64_t blocks = 0;
+    std::string name;
+    if (words >> its_major >> its_minor >> blocks >> name && its_major == major &&
+        its_minor == minor)
+      return name;
+  }
+  return "";
 }
 
 std::string MachineSources::kernel_symbol(uint64_t address) const {

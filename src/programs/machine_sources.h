@@ -16,7 +16,7 @@ class MachineSources : public DecoderSources {
   struct Places {
     std::string proc = "/proc", sys = "/sys";
     std::string pci_ids = "/usr/share/misc/pci.ids";  // of the package pci.ids
-    // Path of a cgroup below the root of its hierarchy, by id; "" if it is not known.
+    // Directory of a cgroup, by id: /sys/fs/cgroup/a/b; "" if it is not known.
     std::function<std::string(uint64_t)> cgroup_path = [](uint64_t) { return std::string(); };
     std::function<std::optional<JobLabels>(JobKey, uint64_t)> job = [](JobKey, uint64_t) {
       return std::optional<JobLabels>();

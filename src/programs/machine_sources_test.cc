@@ -34,6 +34,10 @@ class MachineSourcesTest : public ::testing::Test {
                                         "\t02  3D controller\n"
                                         "\t\t00  an interface\n"
                                         "zzzz  nobody\n";
+    // In containers disks are only here.
+    std::ofstream(root_ / "partitions") << "major minor  #blocks  name\n\n"
+                                           " 259        1    1048576 nvme0n1p1\n"
+                                           "broken\n";
     places_.proc = root_.string();
     places_.sys = (root_ / "sys").string();
     places_.pci_ids = (root_ / "pci.ids").string();
@@ -47,6 +51,7 @@ class MachineSourcesTest : public ::testing::Test {
 TEST_F(MachineSourcesTest, disks_by_their_number) {
   const MachineSources sources(places_);
   EXPECT_EQ(sources.block_device(254, 3), "vda3");
+  EXPECT_EQ(sources.block_device(259, 1), "nvme0n1p1");
   EXPECT_EQ(sources.block_device(8, 0), "");
 }
 

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "src/base/clock.h"
@@ -310,6 +311,8 @@ void ProgramSet::add_program_families(std::vector<MetricFamily>& families) const
   MetricFamily unavailable =
       family("jobscope_program_unavailable",
              "Programs that this kernel did not take; the log says why.", MetricType::gauge);
+  std::ifstream file("/proc/sys/kernel/bpf_stats_enabled");
+  const bool counts_runs = file.get() == '1';
   for (const auto& loaded : loaded_) {
     for (const ProgramState& program : loaded->object->programs()) {
       const std::string& config = loaded->config.name;
@@ -322,7 +325,7 @@ void ProgramSet::add_program_families(std::vector<MetricFamily>& families) const
           {{{"config", config}, {"program", program.name}, {"tag", program.tag}, id[0]}, 1});
       attached.samples.push_back({id, program.attached ? 1.0 : 0.0});
       left_out.samples.push_back({id, static_cast<double>(program.left_out)});
-      if (!program.runs) continue;
+      if (!counts_runs) continue;
       time.samples.push_back({id, static_cast<double>(program.run_time) / 1e9});
       runs.samples.push_back({id, static_cast<double>(program.runs)});
     }

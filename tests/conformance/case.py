@@ -7,8 +7,8 @@ The files in cases/ are lists of them. A case has
     labels:     of the one counter or, with `histogram:` (its keys but labels), of the one histogram
     counter:    more keys of the counter
     config:     instead of these: the whole configuration, or its text
-    maps:       {NAME: {type: hash, key: BYTES, value: 8, entries: 1024}}; by default one for each metric that has labels
-                of the size that they have
+    maps:       {NAME: {type: hash, key: BYTES, value: 8, entries: 1024}}; by default one for each metric, with keys as
+                large as its labels
     code:       C that is added to the object
     rows:       lines for the maps, as tests/interop/rows.py reads them; without a MAP for the first metric
     expect:     samples of the metrics, all of them; of others those that are named are compared
@@ -53,7 +53,8 @@ FOOTER = 'char LICENSE[] SEC("license") = "GPL";\n'
 def with_other_cpus(text):
     """A line `$other_cpus{NAME,LABELS}` stands for a 0 of each CPU that the rows do not mention."""
     def zeros(found):
-        return "\n".join(f'{found[1]}{{{found[2]}{"," * bool(found[2])}cpu="{cpu}"}} 0' for cpu in range(2, facts.cpus()))
+        labels = found[2] + "," if found[2] else ""
+        return "\n".join(f'{found[1]}{{{labels}cpu="{cpu}"}} 0' for cpu in range(2, facts.cpus()))
 
     return re.sub(r"\$other_cpus\{(\w+),(.*)\}", zeros, text)
 

@@ -5,44 +5,17 @@
 
 Starting costs most, so all cases of a file are loaded by one process. If that does not start, each gets its own.
 """
-import os
 import re
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "interop")]
-import case as cases  # noqa: E402
-import exporter  # noqa: E402
-import exposition  # noqa: E402
-import facts  # noqa: E402
+import exporter
+import exposition
+from subject import ALL, BUILD, COMMAND, REAL
 
-REAL = os.environ.get("EBPF_EXPORTER")
-COMMAND = [REAL] if REAL else [exporter.JOBSCOPE, "programs"]
-BUILD = exporter.BUILD.parent / "conformance"
-ALL = cases.load()
 SHOWN = [case for case in ALL if not case.checks() and not (REAL and case.real.get("any"))]
 CHECKED = [case for case in ALL if case.checks()]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def objects():
-    """Builds what has changed."""
-    assert os.geteuid() == 0, "root is needed to load programs"
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda case: case.write(BUILD), ALL))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cgroup():
-    """A cgroup that is there from before the start until the end."""
-    place = facts.cgroup_root() / facts.CGROUP.strip("/")
-    place.mkdir(exist_ok=True)
-    yield place
-    place.rmdir()
 
 
 def scraped(members):

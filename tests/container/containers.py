@@ -14,7 +14,7 @@ import kernels  # noqa: E402
 
 BASE = "docker.io/library/debian:bookworm-slim"
 IMAGE = "localhost/jobscope-test"
-# runc takes part in hybrid hierarchies of cgroups; the limits of files and processes are those that a container may set.
+# runc takes part in hybrid hierarchies of cgroups; the limits are those that a container may set.
 CONFIG = """[containers]
 default_ulimits = ["nofile=20000:20000", "nproc=32768:32768"]
 [engine]

@@ -29,6 +29,7 @@ OF_ONE_ALONE = {
     r"promhttp_.*": "the library for HTTP of the other",
     r"ebpf_exporter_build_info": "the build of the other",
     r"dropped_perf_event_map_events_.*": "what was lost: the other counts it and does not export it",
+    r"ebpf_exporter_ebpf_program_run_.*": "each one's own programs run, at their own times",
     r"jobscope_.*": "what jobscope says besides",
 }
 SECONDS_FOR_EVENTS = 1.0

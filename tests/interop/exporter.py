@@ -22,7 +22,8 @@ class Failed(Exception):
 
 
 def fresher(target, *sources):
-    return target.exists() and all(target.stat().st_mtime_ns >= Path(s).stat().st_mtime_ns for s in sources)
+    made = target.stat().st_mtime_ns if target.exists() else -1
+    return all(made >= Path(source).stat().st_mtime_ns for source in sources)
 
 
 def fill_tool():
@@ -41,8 +42,9 @@ def compile_bpf(source, target):
     target.parent.mkdir(parents=True, exist_ok=True)
     machine = subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
     architecture = "arm64" if machine.startswith("aarch64") else "x86"
-    done = subprocess.run(["clang", "-g", "-O2", "-Wall", "-fno-builtin", "-target", "bpf", f"-D__TARGET_ARCH_{architecture}",
-                           "-isystem", f"/usr/include/{machine}", "-c", source, "-o", target],
+    done = subprocess.run(["clang", "-g", "-O2", "-Wall", "-fno-builtin", "-target", "bpf",
+                           f"-D__TARGET_ARCH_{architecture}", "-isystem", f"/usr/include/{machine}",
+                           "-c", source, "-o", target],
                           capture_output=True, text=True)
     if done.returncode:
         raise Failed(f"{source}:\n{done.stderr}")
@@ -67,7 +69,7 @@ class Exporter:
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=subprocess.STDOUT)
         try:
-            self.wait_until_it_listens()
+            self.wait_until_it_answers()
         except BaseException:
             self.__exit__()
             raise
@@ -89,17 +91,18 @@ class Exporter:
         self.log.seek(0)
         return self.log.read()
 
-    def wait_until_it_listens(self):
+    def wait_until_it_answers(self):
         deadline = time.monotonic() + SECONDS_TO_START
         while True:
             if self.process.poll() is not None:
-                raise Failed(f"{' '.join(self.command[:2])} ended with {self.process.returncode}:\n{self.written()}")
+                last = "\n".join(self.written().splitlines()[-10:])
+                raise Failed(f"{' '.join(self.command[:2])} ended with {self.process.returncode}:\n{last}")
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                self.get("/")  # the port may be open long before anybody answers
                 return
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 if time.monotonic() > deadline:
-                    raise Failed(f"{self.command[0]} does not listen:\n{self.written()}") from None
+                    raise Failed(f"{self.command[0]} does not answer:\n{self.written()}") from None
                 time.sleep(0.02)
 
     def fill(self, lines, stopped=False):

@@ -9,12 +9,12 @@ CGROUP = "/jobscope-conformance"  # made for the tests
 @functools.cache
 def symbols():
     """Functions of the kernel itself, whose name is there once, by name."""
-    found, twice = {}, set()
+    found = {}
     for line in Path("/proc/kallsyms").read_text().splitlines():
         address, kind, name, *module = line.split()
         if kind in "tT" and not module:
-            (twice.add if name in found else found.__setitem__)(*((name,) if name in found else (name, int(address, 16))))
-    return {name: address for name, address in found.items() if name not in twice}
+            found.setdefault(name, []).append(int(address, 16))
+    return {name: addresses[0] for name, addresses in found.items() if len(addresses) == 1}
 
 
 def symbol(name):

@@ -29,8 +29,8 @@ class Missing(Exception):
 
 
 def cache():
-    base = os.environ.get("JOBSCOPE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "jobscope"
-    return Path(base) / "ebpf_exporter"
+    caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return Path(os.environ.get("JOBSCOPE_CACHE") or caches / "jobscope") / "ebpf_exporter"
 
 
 def run(*command, **options):
@@ -68,7 +68,8 @@ def build(work):
     sources = work / "sources"
     shutil.copytree(told["Dir"], sources, copy_function=shutil.copyfile)
     run("chmod", "-R", "u+w", sources)
-    run("go", "build", "-mod=readonly", "-o", work / "ebpf_exporter", "./cmd/ebpf_exporter", cwd=sources, env=environment)
+    run("go", "build", "-mod=readonly", "-o", work / "ebpf_exporter", "./cmd/ebpf_exporter", cwd=sources,
+        env=environment)
 
 
 def key():
