@@ -282,27 +282,12 @@ struct sock_common {
   struct in6_addr skc_v6_rcv_saddr;
 };
 
-struct cgroup;
-
-struct sock_cgroup_data {
-  struct cgroup *cgroup; /* with CONFIG_SOCK_CGROUP_DATA */
-};
-
 struct sock {
   struct sock_common __sk_common;
   u16 sk_type;
   u16 sk_protocol;
   int sk_err;
   struct pid *sk_peer_pid;
-  struct sock_cgroup_data sk_cgrp_data;
-};
-
-/* 8520e224f547 ("bpf, cgroups: Fix cgroup v2 fallback on v1/v2 mixed mode"), 5.15 */
-struct sock_cgroup_data___before_5_15 {
-  u64 val;
-};
-struct sock___before_5_15 {
-  struct sock_cgroup_data___before_5_15 sk_cgrp_data;
 };
 
 struct socket {

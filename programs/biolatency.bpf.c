@@ -15,8 +15,8 @@ struct latency_key {
 };
 
 STARTS_MAP(starts, u64, 10240);
-COUNTER_MAP(bio_latency_seconds, BPF_MAP_TYPE_PERCPU_HASH, struct latency_key, 8192,
-            BPF_F_NO_PREALLOC);
+/* Preallocated, for requests end in interrupts; shared, for per CPU that takes too much memory. */
+COUNTER_MAP(bio_latency_seconds, BPF_MAP_TYPE_HASH, struct latency_key, 16384, 0);
 
 SEC("raw_tp/block_rq_insert")
 int on_insert(struct bpf_raw_tracepoint_args *ctx) {
@@ -30,8 +30,10 @@ SEC("raw_tp/block_rq_issue")
 int on_issue(struct bpf_raw_tracepoint_args *ctx) {
   struct request *rq = REQUEST_OF(ctx);
   u64 id = (u64)rq;
-  if (!is_accounted(rq) || bpf_map_lookup_elem(&starts, &id)) return 0;
-  begin_time(&starts, &id);
+  if (!is_accounted(rq)) return 0;
+  u64 *queued = bpf_map_lookup_elem(&starts, &id);
+  /* One from before the request was made is left over: its end was not seen. */
+  if (!queued || *queued < BPF_CORE_READ(rq, start_time_ns)) begin_time(&starts, &id);
   return 0;
 }
 

@@ -38,7 +38,7 @@ COUNTER_MAP(cuda_allocated_bytes_total, BPF_MAP_TYPE_HASH, struct tgid_key, PROC
             BPF_F_NO_PREALLOC);
 COUNTER_MAP(cuda_wait_seconds, BPF_MAP_TYPE_HASH, struct wait_key, 8 * PROCESSES,
             BPF_F_NO_PREALLOC);
-STARTS_MAP(starts, u64, 16384);
+STARTS_LRU_MAP(starts, u64, 16384);
 
 static __always_inline int launched(u32 what) {
   struct call_key key = {.tgid = current_tgid(), .what = what};

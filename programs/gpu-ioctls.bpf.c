@@ -35,7 +35,7 @@ struct time_key {
 };
 
 struct {
-  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 8192);
   __type(key, u64);
   __type(value, struct call);

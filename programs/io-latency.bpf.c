@@ -12,8 +12,8 @@ struct latency_key {
   u32 bucket;
 };
 
-COUNTER_MAP(io_latency_seconds, BPF_MAP_TYPE_PERCPU_HASH, struct latency_key, 8192,
-            BPF_F_NO_PREALLOC);
+/* Preallocated, for requests end in interrupts; shared, for per CPU that takes too much memory. */
+COUNTER_MAP(io_latency_seconds, BPF_MAP_TYPE_HASH, struct latency_key, 16384, 0);
 
 static __always_inline void count_latency(struct request *rq, u64 us) {
   struct latency_key key = {.device = device_of(rq), .operation = operation_of(rq)};

@@ -8,22 +8,27 @@
  * A map is shown as the metric of its name; values are u64. See docs/programs.md. */
 #pragma once
 
-#ifndef __VMLINUX_H__
+#ifdef __VMLINUX_H__ /* vmlinux.h is included already: its types */
+#include <stdbool.h>
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
+#else
 #define __VMLINUX_H__ /* bpf_tracing.h: registers have the kernel's names, as in kernel_types.h */
+#include <linux/bpf.h>
+#include "bpf/kernel_types.h"
 #endif
 
-#include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "bpf/kernel_types.h"
-
 /* ---- counters ---- */
 
-/* Preallocated maps may be written everywhere. Those with many keys, of which few are used, should
- * not be: BPF_F_NO_PREALLOC; but not at a switch or in an NMI. */
+/* Preallocated maps (flags 0) may be written everywhere. BPF_F_NO_PREALLOC saves memory where few
+ * of many entries are used, but not at a switch, in an interrupt or in an NMI: there a burst of new
+ * keys finds no memory, and is lost. */
 #define COUNTER_MAP(name, map_type, key_type, entries, flags) \
   struct {                                                    \
     __uint(type, map_type);                                   \
@@ -142,28 +147,48 @@ static __always_inline u64 cgroup_of(struct task_struct *task) {
   return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 }
 
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct sock_cgroup_data___since_5_15 {
+  struct cgroup *cgroup; /* with CONFIG_SOCK_CGROUP_DATA */
+};
+struct sock___since_5_15 {
+  struct sock_cgroup_data___since_5_15 sk_cgrp_data;
+};
+struct sock_cgroup_data___before_5_15 {
+  u64 val; /* a pointer, unless its lowest bits are set */
+};
+struct sock___before_5_15 {
+  struct sock_cgroup_data___before_5_15 sk_cgrp_data;
+};
+#pragma clang attribute pop
+
 /* The cgroup that a socket was made in; 0: not known. */
 static __always_inline u64 cgroup_of_socket(const struct sock *sk) {
-  const struct sock_cgroup_data *data = &sk->sk_cgrp_data;
-  if (!bpf_core_field_exists(data->cgroup)) {
-    /* Before 5.15 (8520e224f547) a word that is a pointer unless its lowest bits are set. */
-    const struct sock___before_5_15 *old = (const void *)sk;
-    u64 value = BPF_CORE_READ(old, sk_cgrp_data.val);
-    return value & 3 ? 0 : BPF_CORE_READ((struct cgroup *)value, kn, id);
-  }
-  return BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id);
+  const struct sock___since_5_15 *newer = (const void *)sk; /* 8520e224f547 */
+  const struct sock___before_5_15 *older = (const void *)sk;
+  if (bpf_core_field_exists(newer->sk_cgrp_data.cgroup))
+    return BPF_CORE_READ(newer, sk_cgrp_data.cgroup, kn, id);
+  if (!bpf_core_field_exists(older->sk_cgrp_data.val)) return 0;
+  u64 value = BPF_CORE_READ(older, sk_cgrp_data.val);
+  return value & 3 ? 0 : BPF_CORE_READ((struct cgroup *)value, kn, id);
 }
 
 /* ---- times from a begin to an end ----
- * `starts`: a hash of u64. Those whose end nobody saw make room for others if it is an LRU. */
+ * STARTS_MAP for what surely ends: when it is full, the next are counted as lost. Where an end may
+ * never come (a function that throws an exception), STARTS_LRU_MAP: the oldest make room, unseen.
+ */
 
-#define STARTS_MAP(name, key_type, entries) \
-  struct {                                  \
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);    \
-    __uint(max_entries, entries);           \
-    __type(key, key_type);                  \
-    __type(value, u64);                     \
+#define STARTS_OF_TYPE(name, map_type, key_type, entries) \
+  struct {                                                \
+    __uint(type, map_type);                               \
+    __uint(max_entries, entries);                         \
+    __type(key, key_type);                                \
+    __type(value, u64);                                   \
   } name SEC(".maps")
+#define STARTS_MAP(name, key_type, entries) \
+  STARTS_OF_TYPE(name, BPF_MAP_TYPE_HASH, key_type, entries)
+#define STARTS_LRU_MAP(name, key_type, entries) \
+  STARTS_OF_TYPE(name, BPF_MAP_TYPE_LRU_HASH, key_type, entries)
 
 static __always_inline void begin_time(void *starts, const void *key) {
   u64 now = bpf_ktime_get_ns();

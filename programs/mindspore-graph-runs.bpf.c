@@ -19,7 +19,7 @@ struct start_key {
 
 enum what { GRAPH_RUN, GRADIENT, DATA_WAIT };
 
-STARTS_MAP(starts, struct start_key, 8192);
+STARTS_LRU_MAP(starts, struct start_key, 8192);
 #define ROWS 16384
 COUNTER_MAP(mindspore_graph_run_seconds, BPF_MAP_TYPE_HASH, struct run_key, ROWS,
             BPF_F_NO_PREALLOC);

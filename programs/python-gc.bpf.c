@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// CPython's garbage collection, where it was built with USDT (Debian's, Fedora's …; not pyenv's,
-// not Conda's). What reference counting frees does not pass here.
+// CPython's garbage collection, where it was built with USDT (Debian's is, pyenv's are not). What
+// reference counting frees does not pass here.
 #define LOST python_gc_lost_total
 #include "jobscope.bpf.h"
 

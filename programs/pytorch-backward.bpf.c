@@ -18,7 +18,7 @@ struct call {
   u64 stack;
 };
 
-STARTS_MAP(starts, struct call, 8192);
+STARTS_LRU_MAP(starts, struct call, 8192);
 COUNTER_MAP(pytorch_backward_seconds, BPF_MAP_TYPE_HASH, struct backward_key, 16384,
             BPF_F_NO_PREALLOC);
 

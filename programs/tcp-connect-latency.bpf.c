@@ -20,10 +20,8 @@ struct failure_key {
 };
 
 STARTS_MAP(starts, u64, 16384);
-COUNTER_MAP(tcp_connect_latency_seconds, BPF_MAP_TYPE_HASH, struct connect_key, 8192,
-            BPF_F_NO_PREALLOC);
-COUNTER_MAP(tcp_connects_failed_total, BPF_MAP_TYPE_HASH, struct failure_key, 4096,
-            BPF_F_NO_PREALLOC);
+COUNTER_MAP(tcp_connect_latency_seconds, BPF_MAP_TYPE_HASH, struct connect_key, 8192, 0);
+COUNTER_MAP(tcp_connects_failed_total, BPF_MAP_TYPE_HASH, struct failure_key, 4096, 0);
 
 SEC("raw_tp/inet_sock_set_state")
 int on_state(struct bpf_raw_tracepoint_args *ctx) {

@@ -21,8 +21,7 @@ struct retransmit_key {
   u32 state;
 };
 
-COUNTER_MAP(tcp_retransmits_total, BPF_MAP_TYPE_HASH, struct retransmit_key, 4096,
-            BPF_F_NO_PREALLOC);
+COUNTER_MAP(tcp_retransmits_total, BPF_MAP_TYPE_HASH, struct retransmit_key, 4096, 0);
 
 static __always_inline void count(struct sock *sk, u32 state, u64 segments) {
   struct retransmit_key key = {.cgroup = cgroup_of_socket(sk),

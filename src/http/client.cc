@@ -162,9 +162,9 @@ class Exchange {
       in.commit(count);
       if (got) continue;
       if (last_error_ != asio::error::eof) return tl::unexpected(got.error());
-      const bool begun = parser->got_some();
+      if (!parser->got_some()) return fail("the connection ends without a reply");
       parser->put_eof(error);
-      if (error || !begun) return fail("the reply ends too early");
+      if (error) return fail("the reply ends too early");
     }
     HttpReply reply;
     auto message = parser->release();
@@ -202,10 +202,13 @@ Result<HttpReply> http_send(const HttpCall& call) {
   // Without the query, which may hold secrets.
   const std::string where =
       fmt::format("{} {}", call.method, call.url.substr(0, call.url.find_first_of("?#")));
-  Exchange exchange(call, std::move(url));
-  auto reply = exchange.run();
-  if (!reply) return tl::unexpected(reply.error().context(where));
-  return reply;
+  try {  // Asio's exceptions end here: no descriptor left for its own needs
+    auto reply = Exchange(call, std::move(url)).run();
+    if (!reply) return tl::unexpected(reply.error().context(where));
+    return reply;
+  } catch (const std::exception& error) {
+    return fail(where + ": " + error.what());
+  }
 }
 
 }  // namespace jobscope

@@ -153,7 +153,7 @@ TEST_F(Client, kinds_of_replies) {
 }
 
 TEST_F(Client, replies_that_are_wrong) {
-  EXPECT_THAT(error_of(ask(Canned("").url())), HasSubstr("ends too early"));
+  EXPECT_THAT(error_of(ask(Canned("").url())), HasSubstr("without a reply"));
   EXPECT_THAT(error_of(ask(Canned("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").url())),
               HasSubstr("ends too early"));
   EXPECT_THAT(error_of(ask(Canned("220 smtp.example\r\n\r\n").url())),

@@ -107,7 +107,7 @@ void Connection::on_timeout() {
     core_.count(&ServerCounters::idle_closed);
   else if (phase_ != Phase::closing)
     core_.count(&ServerCounters::timed_out);
-  if (!asked) return close();
+  if (!asked || continuing_) return close();
   ErrorCode ignored;
   transport_->socket().cancel(ignored);  // the read; on_read() sees that the phase is another
   refuse(408, "the request did not come in time");
@@ -281,8 +281,10 @@ void Connection::choose_route() {
   arm(core_.options.body_time);
   if (expect.empty() || parser_->get().version() < 11 || in_.size() > 0) return parse();
   core_.count(&ServerCounters::sent_bytes, kContinue.size());
+  continuing_ = true;
   transport_->write({asio::buffer(kContinue), {}},
                     [self = shared_from_this()](ErrorCode error, size_t) {
+                      self->continuing_ = false;
                       if (self->phase_ != Phase::body) return;
                       if (error) return self->close();
                       self->parse();

@@ -75,6 +75,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<Parser> parser_;
   bool line_done_ = false;  // the request's first line
   bool header_done_ = false;
+  bool continuing_ = false;  // 100 Continue is being written
   HttpRequest request_;
   bool head_only_ = false;
   const Route* route_ = nullptr;

@@ -35,6 +35,22 @@ tl::unexpected<Error> cannot_listen(const std::string& address, int code) {
   return fail_errno("cannot listen at " + address, code, hint);
 }
 
+// As the kernel has it; "" if it has none.
+std::string bound_address(int fd) {
+  sockaddr_storage name{};
+  socklen_t bytes = sizeof(name);
+  auto* any = reinterpret_cast<sockaddr*>(&name);
+  if (::getsockname(fd, any, &bytes) != 0) return "";
+  if (name.ss_family == AF_UNIX)
+    return std::string("unix:") + reinterpret_cast<const sockaddr_un*>(&name)->sun_path;
+  char host[NI_MAXHOST], port[NI_MAXSERV];
+  if (::getnameinfo(any, bytes, host, sizeof(host), port, sizeof(port),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return "";
+  return name.ss_family == AF_INET6 ? fmt::format("[{}]:{}", host, port)
+                                    : fmt::format("{}:{}", host, port);
+}
+
 Result<Fd> open_socket(const std::string& address, const sockaddr* to, socklen_t bytes,
                        bool both_families) {
   Fd fd(::socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -60,7 +76,7 @@ Result<Listener> listen_everywhere(const std::string& address, uint16_t port) {
     fd = open_socket(address, reinterpret_cast<sockaddr*>(&four), sizeof(four), false);
   }
   if (!fd) return tl::unexpected(fd.error());
-  std::string bound = socket_address(fd->get(), false);
+  std::string bound = bound_address(fd->get());
   return Listener(std::move(*fd), std::move(bound));
 }
 
@@ -95,7 +111,7 @@ Result<Listener> listen_tcp(const std::string& address) {
     break;
   }
   Fd fd = TRY(open_socket(address, chosen->ai_addr, chosen->ai_addrlen, false));
-  std::string bound = socket_address(fd.get(), false);
+  std::string bound = bound_address(fd.get());
   return Listener(std::move(fd), std::move(bound));
 }
 
@@ -131,7 +147,7 @@ Result<Listener> take_passed(const PassedSockets& passed, int which) {
   Fd ours(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   if (!ours) return cannot_listen(address, errno);
   ::fcntl(ours.get(), F_SETFL, ::fcntl(ours.get(), F_GETFL) | O_NONBLOCK);
-  std::string bound = socket_address(ours.get(), false);
+  std::string bound = bound_address(ours.get());
   return Listener(std::move(ours), std::move(bound));
 }
 
@@ -212,23 +228,6 @@ Result<std::vector<Listener>> open_listeners(const std::string& address,
   if (address.find("://") != std::string::npos)
     return fail("cannot listen at '" + address + "': this kind of address is not known", kForms);
   return only(TRY(listen_tcp(address)));
-}
-
-std::string socket_address(int fd, bool peer) {
-  sockaddr_storage name{};
-  socklen_t bytes = sizeof(name);
-  auto* any = reinterpret_cast<sockaddr*>(&name);
-  if ((peer ? ::getpeername(fd, any, &bytes) : ::getsockname(fd, any, &bytes)) != 0) return "";
-  if (name.ss_family == AF_UNIX) {
-    const auto* file = reinterpret_cast<const sockaddr_un*>(&name);
-    return peer ? "unix:" : std::string("unix:") + file->sun_path;
-  }
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (::getnameinfo(any, bytes, host, sizeof(host), port, sizeof(port),
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    return "";
-  return name.ss_family == AF_INET6 ? fmt::format("[{}]:{}", host, port)
-                                    : fmt::format("{}:{}", host, port);
 }
 
 }  // namespace jobscope

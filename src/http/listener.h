@@ -49,7 +49,4 @@ class Listener {
 Result<std::vector<Listener>> open_listeners(const std::string& address,
                                              const PassedSockets& passed);
 
-// The address of a socket's own end (`peer` false) or of the other one; "" if it has none.
-std::string socket_address(int fd, bool peer);
-
 }  // namespace jobscope

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
 
 #include "src/base/thread.h"
 
@@ -45,12 +46,16 @@ Addresses resolve(const std::string& host, uint16_t port,
   if (auto numeric = look_up(host, port, AI_NUMERICHOST)) return numeric;
   auto answer = std::make_shared<Answer>();
   // getaddrinfo() cannot be told when to give up.
-  start_thread("resolve", [answer, host, port] {
-    auto addresses = look_up(host, port, 0);
-    const std::lock_guard lock(answer->mutex);
-    answer->addresses = std::move(addresses);
-    answer->changed.notify_one();
-  }).detach();
+  try {
+    start_thread("resolve", [answer, host, port] {
+      auto addresses = look_up(host, port, 0);
+      const std::lock_guard lock(answer->mutex);
+      answer->addresses = std::move(addresses);
+      answer->changed.notify_one();
+    }).detach();
+  } catch (const std::system_error& error) {
+    return fail("cannot look for the host '" + host + "': " + error.what());
+  }
   std::unique_lock lock(answer->mutex);
   if (answer->changed.wait_until(lock, deadline, [&] { return answer->addresses.has_value(); }))
     return *answer->addresses;

@@ -55,7 +55,12 @@ class Acceptor {
     for (int i = 0; i < kAcceptsAtOnce; ++i) {
       const int fd = ::accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (fd >= 0) {
-        take(Fd(fd));
+        try {  // no memory: the one connection is lost
+          take(Fd(fd));
+        } catch (const std::exception& error) {
+          core_.count(&ServerCounters::accept_failures);
+          core_.log("cannot take a connection at " + address() + ": " + error.what());
+        }
         continue;
       }
       const int error = errno;
@@ -199,6 +204,14 @@ HttpServer::~HttpServer() { stop(); }
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(ServerOptions options) {
   if (options.addresses.empty())
     return fail("the HTTP server has no address to listen at", "give one, as :9435");
+  try {  // Asio's exceptions end here: no descriptor left for its own needs
+    return open(std::move(options));
+  } catch (const std::exception& error) {
+    return fail(std::string("cannot open the HTTP server: ") + error.what());
+  }
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::open(ServerOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
   for (const std::string& address : impl->core.options.addresses) {
     for (Listener& listener : TRY(open_listeners(address, impl->core.options.passed))) {

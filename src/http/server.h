@@ -89,6 +89,7 @@ class HttpServer {
  private:
   struct Impl;
   explicit HttpServer(std::unique_ptr<Impl> impl);
+  static Result<std::unique_ptr<HttpServer>> open(ServerOptions options);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -238,7 +238,7 @@ TEST_F(ServerLimits, no_descriptors_left) {
     few.rlim_cur = 200;
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
     for (;;) {
-      Fd fd(::dup(0));
+      Fd fd(::dup(c.fd()));
       if (!fd) break;
       taken.push_back(std::move(fd));
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <limits>
 #include <list>
 #include <unordered_map>
@@ -136,6 +137,8 @@ struct JobFinder::Impl {
   std::shared_ptr<const JobLabels> labels_of(uint32_t pid);
   std::shared_ptr<const JobLabels> labels_of_cgroup(uint64_t id);
 
+  void born(uint32_t parent, uint32_t child);
+
   Process& get(uint32_t pid);
   void evaluate(uint32_t pid, Process& process, int depth);
   EvidencePtr evidence_of(const CgroupIdentity& cgroup, const std::string& container,
@@ -149,6 +152,9 @@ struct JobFinder::Impl {
   UserNames users;
   std::unordered_map<uint32_t, Process> processes;
   std::list<uint32_t> used;  // the last first
+  // What processes were born to, and which they are, in the order of their births.
+  std::unordered_map<uint32_t, std::shared_ptr<const JobLabels>> born_to;
+  std::deque<uint32_t> births;
   std::unordered_map<uint64_t, Cgroup> cgroups;
   std::list<uint64_t> cgroups_met;
   uint64_t looks_since = 0;
@@ -339,7 +345,29 @@ std::shared_ptr<const JobLabels> JobFinder::Impl::labels_of(uint32_t pid) {
   const Process* process = known(pid);
   if (process && process->process != pid && process->process != 0)
     process = known(process->process);
-  return process ? process->labels : nullptr;
+  if (process) return process->labels;
+  const auto birth = born_to.find(pid);
+  return birth == born_to.end() ? nullptr : birth->second;
+}
+
+void JobFinder::Impl::born(uint32_t parent, uint32_t child) {
+  const auto labels = labels_of(parent);
+  if (const auto earlier = processes.find(child); earlier != processes.end()) {
+    const auto stat = files.stat(child);
+    if (!stat || stat->start != earlier->second.stat.start) {  // one that had the same number
+      used.erase(earlier->second.used);
+      processes.erase(earlier);
+    }
+  }
+  if (!labels) {
+    born_to.erase(child);  // its place in `births` is left over
+    return;
+  }
+  if (born_to.insert_or_assign(child, labels).second) births.push_back(child);
+  while (births.size() > places.remembered) {
+    born_to.erase(births.front());
+    births.pop_front();
+  }
 }
 
 std::shared_ptr<const JobLabels> JobFinder::Impl::labels_of_cgroup(uint64_t id) {
@@ -389,6 +417,8 @@ std::optional<JobLabels> JobFinder::of_process(uint32_t pid) {
   const auto labels = impl_->labels_of(pid);
   return labels ? std::optional(*labels) : std::nullopt;
 }
+
+void JobFinder::born(uint32_t parent, uint32_t child) { impl_->born(parent, child); }
 
 std::optional<JobLabels> JobFinder::of_cgroup(uint64_t id) {
   const auto labels = impl_->labels_of_cgroup(id);

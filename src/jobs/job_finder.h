@@ -53,6 +53,9 @@ class JobFinder {
   // before anybody asked. Remembered for the process's life and a while after, in bounded memory.
   // "No job" is asked again after a second: a framework may be loaded later.
   std::optional<JobLabels> of_process(uint32_t pid);
+  // A process was made by another: it is of that one's job, should it end before anybody can look
+  // at it. Told of each process in the order of their births, nothing short-lived is missed.
+  void born(uint32_t parent, uint32_t child);
   // The job of a cgroup, by its id (the inode of its directory): that of its processes, if they are
   // all of one, with those labels that they agree on. Remembered after the cgroup is gone.
   std::optional<JobLabels> of_cgroup(uint64_t id);

@@ -218,6 +218,17 @@ TEST_F(JobFinderTest, a_child_that_lost_its_parent_keeps_its_job) {
   EXPECT_EQ(job(12), "a");
 }
 
+TEST_F(JobFinderTest, what_was_born_and_gone_before_anybody_looked_is_of_its_parents_job) {
+  add({.pid = 10, .argv = {"jobscope", "run", "--name", "a", "x"}, .start = 5});
+  finder_->born(10, 11);
+  finder_->born(11, 12);  // both are gone by now
+  EXPECT_EQ(job(11), "a");
+  EXPECT_EQ(job(12), "a");
+  add({.pid = 20, .argv = {"cron"}});
+  finder_->born(20, 12);  // the number is used again
+  EXPECT_FALSE(of(12));
+}
+
 TEST_F(JobFinderTest, a_number_that_is_used_again_is_another_process) {
   add({.pid = 10, .argv = {"jobscope", "run", "--name", "a", "x"}, .start = 5});
   add({.pid = 11, .parent = 10, .argv = {"x"}});

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "src/base/clock.h"
+#include "src/programs/cgroup_id_map.h"
 #include "src/programs/key_layout.h"
 
 namespace jobscope {
@@ -34,6 +35,7 @@ struct ProgramSet::Loaded {
   std::unique_ptr<ProgramObject> object;
   std::vector<Metric> metrics;
   std::vector<std::unique_ptr<SpanSource>> spans;
+  std::optional<CgroupIdMap> cgroups;
   uint64_t decoder_errors = 0;
 };
 
@@ -354,6 +356,38 @@ std::string ProgramSet::describe_maps() {
     }
   }
   return text;
+}
+
+bool ProgramSet::asks_for_jobs() const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& loaded : loaded_)
+    for (const Metric& metric : loaded->metrics)
+      for (const LabelConfig& label : metric.labels)
+        if (label.job == JobKey::process) return true;
+  return false;
+}
+
+Result<> ProgramSet::begin_cgroups(const CgroupTree* tree, const std::string& root) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& loaded : loaded_) {
+    if (!loaded->config.cgroup_id_map) continue;
+    const CgroupIdMapConfig& config = *loaded->config.cgroup_id_map;
+    const std::string where = loaded->path + ": 'cgroup_id_map'";
+    const bpf_map* map = loaded->object->find_map(config.name);
+    if (!map) return fail(fmt::format("{}: the object has no map '{}'", where, config.name));
+    if (!tree) return fail(where + ": there is no unified hierarchy of cgroups");
+    auto made = CgroupIdMap::make(config, bpf_map__fd(map), root);
+    if (!made) return tl::unexpected(made.error().context(where));
+    loaded->cgroups.emplace(std::move(*made)).begin(*tree);
+  }
+  return {};
+}
+
+void ProgramSet::apply(std::span<const CgroupTree::Event> events) {
+  if (events.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto& loaded : loaded_)
+    if (loaded->cgroups) loaded->cgroups->apply(events);
 }
 
 void ProgramSet::drain(uint64_t now) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/cgroup_tree.h"
 #include "src/base/result.h"
 #include "src/model/metric.h"
 #include "src/programs/config.h"
@@ -51,6 +52,13 @@ class ProgramSet {
   std::vector<MetricFamily> read(uint64_t now);
   // All rows as they are, for people: key in hexadecimal, labels, value.
   std::string describe_maps();
+  // Whether labels ask for the jobs of processes.
+  bool asks_for_jobs() const;
+  // Enters the living cgroups into the maps that cgroup_id_map names, then what drain() of the tree
+  // tells, from the thread that drains it. `root`: of the hierarchy; `tree`: nullptr if there is
+  // none. An error: such a map is missing, or of another type.
+  Result<> begin_cgroups(const CgroupTree* tree, const std::string& root);
+  void apply(std::span<const CgroupTree::Event> events);
   // Takes what came through buffers of events. Call it some times a second.
   void drain(uint64_t now);
   // Descriptors to poll for drain().

@@ -97,4 +97,45 @@ echo $? >attach.rc
 echo $sleeper >attach.pid
 kill $sleeper
 said "a job that ran already"
+
+# The programs that come with jobscope: all that can run together, and known numbers under those that look
+# into the kernel.
+names=$(cd "$bin/programs" && printf '%s,' *.yaml | sed 's/\.yaml//g; s/io-latency-classic,//')
+for which in "$names" io-latency-classic; do
+  "$bin/jobscope" programs --config.check --log.no-timestamps --config.names "$which"
+  echo "rc $?"
+done >programs.check 2>&1
+said "all programs"
+
+scrape() { # prints all metrics; fails when nobody listens yet
+  exec 3<>/dev/tcp/127.0.0.1/9435 || return
+  printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
+  sed '1,/^\r$/d' <&3
+}
+names=biolatency,cgroup-throttling,exec,futex-waits,gpu-ioctls,io-latency,oom-kills,page-cache,runqlat
+names+=,softirq-latency,syscalls-by-job,tcp-connect-latency,tcp-retransmits,timers
+"$bin/jobscope" programs --config.names $names --web.listen-address 127.0.0.1:9435 >programs.log 2>&1 &
+exporter=$!
+for _ in {1..200}; do
+  scrape >programs.before 2>/dev/null && break
+  sleep 0.2
+done
+{
+  "$bin/read_file" direct /tmp/disk/big 23
+  "$bin/spawn_storm" 1 101 "$bin/exit_with"
+  echo 3 >/proc/sys/vm/drop_caches
+  scrape >programs.between
+  dd if=/tmp/disk/big of=/dev/null bs=64k status=none
+  (echo $BASHPID >$cpu_group/cgroup.procs && exec "$bin/spin")
+  for _ in 1 2 3; do
+    (echo $BASHPID >"$memory_group/cgroup.procs" && exec "$bin/touch_memory" 128)
+  done
+  sleep 60 &
+  sleeper=$!
+  echo $sleeper >$cpu_group/cgroup.procs # the iterator finds groups by their tasks
+  cp $cpu_group/cpu.stat programs.stat
+  scrape >programs.after
+} >programs.own 2>&1
+kill $sleeper $exporter
+said "the programs, at work"
 exit 0

@@ -66,6 +66,7 @@ def prepare(subject, shared):
     binaries = shared / "bin"
     shutil.copytree(subject.build / "workloads", binaries)
     shutil.copy(subject.build / "jobscope", binaries)
+    shutil.copytree(subject.build / "programs", binaries / "programs")
     shutil.copy(HERE.parent / "workloads/gil_fight.py", binaries)
     for script in ("guest.sh", "workloads.sh"):
         shutil.copy(HERE / script, shared)

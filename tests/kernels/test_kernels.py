@@ -2,6 +2,7 @@
 emulated."""
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "runtime")]
 import kernels  # noqa: E402
 from harness import MS, ON_CPU, Report, assert_identity, how_many, near, part  # noqa: E402
+from programs import Series  # noqa: E402
 
 RESULTS = Path(os.environ["JOBSCOPE_KERNEL_RESULTS"])
 GUESTS = sorted(p.name for p in RESULTS.iterdir() if (p / "rc").exists())
@@ -231,3 +233,39 @@ def test_memory_of_maps_that_counts_against_a_limit(home):
 def test_a_job_that_ran_already(home):
     thread, = Report.read(home.folder / "attach.json")["threads"]
     assert thread["tid"] == int(home.text("attach.pid")) and part(thread, "sleep") >= 0.8 * 1000 * MS, thread
+
+
+# Programs that come with jobscope and have nothing to attach to: no such hook in this kernel, or no such library in
+# a guest. USDT in a library needs BPF cookies (5.15).
+NO_HOOK = re.compile(r"page-cache:on_(dirty|dirty_page|lookup|fault)|python-(gc|imports):on_(start|done)_library|"
+                     r"(cuda|nccl|mindspore-graph-runs|pytorch-backward|python-gc|python-imports):\w+: no process has .*")
+
+
+def test_programs_load(home):
+    lines = home.text("programs.check").splitlines()
+    assert [line for line in lines if line.startswith("rc ")] == ["rc 0"] * 2, lines
+    missed = [line.removeprefix("not attached: ") for line in lines if line.startswith("not attached: ")]
+    assert not [line for line in missed if not NO_HOOK.match(line)], missed
+
+
+def test_programs_count_what_is_known(home):
+    before, between, after = (Series.parse(home.text(f"programs.{when}")) for when in ("before", "between", "after"))
+    series = after - before
+    said = home.text("programs.own") + home.text("programs.log")
+    assert not series.sum("decoder_errors_total"), said
+    # The first part does nothing else on the disk.
+    for metric in ("io_latency_seconds", "bio_latency_seconds"):
+        assert (between - before).sum(f"{metric}_count", device="vda", operation="read") == 23, said
+    assert series.sum("execs_total", comm="exit_with") == 101, said
+    pages = (16 << 20) // 4096
+    added = (after - between).sum("page_cache_added_pages_total", device="vda")
+    assert pages <= added <= pages + 8, (added, said)  # what the file system needs to find them is not of the file
+    assert series.sum("oom_kills_total") == 3, said
+    quota = dict(line.split() for line in home.text("programs.stat").splitlines())
+    assert after.sum("cgroup_cpu_throttled_periods_total", name="slow") >= int(quota["nr_throttled"]) > 0, said
+    assert series.sum("cgroup_cpu_throttle_seconds_count") > 0, said  # guests have kprobes
+    for histogram in ("run_queue_latency_seconds", "softirq_service_seconds", "futex_wait_seconds"):
+        assert series.sum(f"{histogram}_count") > 0, (histogram, said)
+    for counter in ("timer_starts_total", "hrtimer_starts_total", "syscalls_total"):
+        assert series.sum(counter) > 0, (counter, said)
+    assert not [(name, value) for (name, _), value in after.values.items() if name.endswith("_lost_total") and value]

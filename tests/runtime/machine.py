@@ -185,14 +185,15 @@ class Cgroup:
 class UnifiedCgroup(Cgroup):
     """One of cgroup v2, whatever controllers it has there: what the kernel's BPF helpers call a task's cgroup."""
 
-    def __init__(self):
+    def __init__(self, name=None):
         super().__init__(None)
+        self.name = name or unique_name()
 
     def __enter__(self):
         parents = [p for p in (CGROUPS, CGROUPS / "unified") if (p / "cgroup.controllers").exists()]
         if not parents:
             pytest.skip("no cgroup v2")
-        self.version, self.path = 2, parents[0] / unique_name()
+        self.version, self.path = 2, parents[0] / self.name
         self.path.mkdir()
         return self
 

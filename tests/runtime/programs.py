@@ -85,7 +85,8 @@ class Exporter:
             except (urllib.error.URLError, ConnectionError):
                 if self.process.poll() is not None or time.monotonic() > end:
                     self.__exit__()
-                    raise AssertionError(f"{self.command} does not serve: {self.process.communicate()[1]}") from None
+                    said = self.process.communicate()[1]
+                    raise AssertionError(f"{self.command} does not serve: {said}") from None
                 time.sleep(0.05)
 
     def __exit__(self, *_):
@@ -139,6 +140,7 @@ class Calls:
 
 def python_of(name):
     """The Python of an example's environment (scripts/python_env.sh), if it is made already, else None."""
-    base = os.environ.get("JOBSCOPE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "jobscope"
-    found = [stamp.parent for stamp in Path(base, "python").glob(f"{name}-*/.complete")]
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "jobscope")
+    cache = Path(os.environ.get("JOBSCOPE_CACHE", home), "python")
+    found = [stamp.parent for stamp in cache.glob(f"{name}-*/.complete")]
     return max(found, key=lambda path: path.stat().st_mtime) / "bin" / "python" if found else None

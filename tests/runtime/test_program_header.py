@@ -3,6 +3,8 @@ import ctypes
 import shutil
 import subprocess
 
+import pytest
+
 from harness import ROOT, workload
 from programs import Exporter
 
@@ -77,8 +79,9 @@ def buckets(series, name):
     return [value for _, value in found[:-1]]
 
 
-def test_buckets_sums_and_losses(tmp_path):
-    (tmp_path / "header.bpf.c").write_text(SOURCE.replace("TAG", str(TAG)))
+@pytest.mark.parametrize("before", ["", '#include "vmlinux.h"'], ids=["own types", "vmlinux.h"])
+def test_buckets_sums_and_losses(tmp_path, before):
+    (tmp_path / "header.bpf.c").write_text(before + SOURCE.replace("TAG", str(TAG)))
     (tmp_path / "header.yaml").write_text(CONFIG)
     libc = ctypes.CDLL(None)
     with Exporter("header", folder=tmp_path) as exporter:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import machine
 from harness import end_tree, environment, finish, near, start, workload
-from programs import PROGRAMS, Calls, Exporter, python_of, shipped
+from programs import OTHER, PROGRAMS, Calls, Exporter, python_of, shipped
 
 
 def call(command, **options):
@@ -89,6 +90,26 @@ def test_23_reads_and_29_writes(loop_disk, name, metric):
     # The journal may have had something to write of its own.
     assert 29 <= writes.sum(f"{metric}_count", device=loop_disk.name, operation="write") <= 29 + 12
     assert not lost(reads) and not lost(writes)
+
+
+def test_writes_that_are_flushed(loop_disk):
+    """Data and flushes of one request are several steps of the block layer, and one write in diskstats."""
+    file = os.open(loop_disk.directory / "flushed", os.O_WRONLY | os.O_CREAT, 0o600)
+    loop_disk.settle()
+    with Exporter("io-latency") as exporter:
+        with difference(exporter) as box:
+            before = loop_disk.counts()
+            for _ in range(23):
+                os.write(file, bytes(4096))
+                os.fsync(file)
+            loop_disk.settle()
+            kernel = loop_disk.since(before)
+    os.close(file)
+    series = box["series"]
+    assert kernel["write"] >= 2 * 23  # the data, and the journal's
+    assert series.sum("io_latency_seconds_count", device=loop_disk.name, operation="write") == kernel["write"]
+    assert near(series.sum("io_latency_seconds_sum", device=loop_disk.name, operation="write") * 1000,
+                kernel["write_ms"], 1.1 + kernel["write"] / 1000, 0)
 
 
 def test_classic_counts_what_the_first_experiment_lost(loop_disk):
@@ -242,6 +263,29 @@ def test_10007_system_calls(unified_group):
     assert series.sum("syscalls_total", syscall="getpgid", **in_group(unified_group)) == 10007
     assert series.sum("syscalls_total", syscall="write", **in_group(unified_group)) >= 1
     assert not lost(series)
+
+
+ours_only = pytest.mark.skipif(bool(OTHER), reason="another exporter knows no jobs")
+
+
+@ours_only
+def test_job_of_a_container():
+    """By the id at the end of its cgroup's path."""
+    container = f"{os.getpid():064x}"
+    with machine.UnifiedCgroup(f"docker-{container}.scope") as group, Exporter("syscalls-by-job") as exporter:
+        with Calls("syscalls", 10007, inside=group.entered_by) as calls, difference(exporter) as box:
+            calls.do()
+        rows = list(box["series"].rows("syscalls_total", syscall="getpgid", **in_group(group)))
+    assert [(labels["job"], value) for labels, value in rows] == [(container[:12], 10007)]
+
+
+@ours_only
+def test_job_of_a_process():
+    """By what Slurm says in its environment."""
+    slurm = {"SLURM_JOB_ID": "4711", "SLURM_JOB_NAME": "lenet", "SLURM_PROCID": "3"}
+    series, mine, _ = counted("python-gc", Calls("collections", 23, env=environment(**slurm)))
+    rows = [(labels["job"], labels["index"], value) for labels, value in series.rows("python_gc_seconds_count", **mine)]
+    assert rows == [("lenet", "3", 23)]
 
 
 def test_waits_on_futexes_by_their_end(unified_group):
