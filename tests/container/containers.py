@@ -71,25 +71,28 @@ def base_image():
         done(podman("import", "--quiet", archive, BASE))
 
 
-def digest(*files):
-    return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()[:12]
+def digest(folder):
+    """Of all that lies in it."""
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        whole.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    return whole.hexdigest()[:12]
 
 
 def jobscope_image(program):
-    """The image of deploy/docker/Dockerfile, whose first stage is replaced by the program that was built here: building
-    it a second time would take minutes."""
+    """The image of deploy/docker/Dockerfile, whose first stage is replaced by what was built here: to build it a second
+    time would take minutes."""
     base_image()
     dockerfile = ROOT / "deploy" / "docker" / "Dockerfile"
-    image = f"{IMAGE}:{digest(dockerfile, program)}"
-    if podman("image", "exists", image).returncode == 0:
-        return image
-    with tempfile.TemporaryDirectory(dir=cache()) as folder:
-        installed = Path(folder) / "installed" / "usr" / "bin"
-        installed.mkdir(parents=True)
-        subprocess.run(["strip", "-o", installed / "jobscope", program], check=True)
+    with tempfile.TemporaryDirectory(dir=cache()) as name:
+        folder = Path(name)
+        done(subprocess.run(["cmake", "--install", program.parent, "--prefix", "/usr", "--strip"],
+                            env=dict(os.environ, DESTDIR=str(folder / "installed")), capture_output=True, text=True))
         last_stage = dockerfile.read_text().split("\n\n", 1)[1].replace("--from=build /installed/", "installed/")
-        (Path(folder) / "Dockerfile").write_text(last_stage)
-        done(build(image, folder))
+        (folder / "Dockerfile").write_text(last_stage)
+        image = f"{IMAGE}:{digest(folder)}"
+        if podman("image", "exists", image).returncode != 0:
+            done(build(image, name))
     older = podman("images", "--format", "{{.Repository}}:{{.Tag}}", IMAGE).stdout.split()
     podman("rmi", *(name for name in older if name != image))
     return image

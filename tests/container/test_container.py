@@ -173,6 +173,13 @@ def test_a_job_in_the_container(contained):
     assert "sleep" in said(done)
 
 
+def test_the_programs_that_come_with_jobscope(contained):
+    listed = contained("programs", "list").stdout
+    assert re.search(r"^io-latency ", listed, re.M), listed
+    done = contained("programs", "--config.names", "io-latency,runqlat", "--config.check")
+    assert done.returncode == 0, said(done)
+
+
 class Network:
     """A network namespace for a container, and a wire from ours to it."""
     OURS, THEIRS = "10.79.35.1", "10.79.35.2"
