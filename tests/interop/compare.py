@@ -55,7 +55,8 @@ def comparable(exposed):
         labels = dict(labels)
         if name.startswith("ebpf_exporter_ebpf_program_"):
             labels["id"] = programs[labels["id"]]
-        labels = {label: rightly_called(text) for label, text in labels.items()}
+        # To Prometheus an empty label is none.
+        labels = {label: rightly_called(text) for label, text in labels.items() if text}
         # The real one counts an error during a scrape or after it.
         once = name == "ebpf_exporter_decoder_errors_total"
         result[name, tuple(sorted(labels.items()))] = min(value, 1) if once else value
