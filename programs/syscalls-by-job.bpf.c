@@ -5,11 +5,11 @@
 #define TS_COMPAT 0x0002 /* x86: in a 32-bit system call, whose numbers are others */
 
 struct syscall_key {
-  u64 cgroup;
-  u64 number;
+  u32 tgid;
+  u32 syscall;
 };
 
-COUNTER_MAP(syscalls_total, BPF_MAP_TYPE_PERCPU_HASH, struct syscall_key, 16384, BPF_F_NO_PREALLOC);
+COUNTER_MAP(syscalls_total, BPF_MAP_TYPE_PERCPU_HASH, struct syscall_key, 65536, BPF_F_NO_PREALLOC);
 COUNTER_MAP(syscalls_32bit_total, BPF_MAP_TYPE_PERCPU_ARRAY, u32, 1, 0);
 
 static __always_inline bool is_32bit(void) {
@@ -27,7 +27,7 @@ int BPF_PROG(on_enter, struct pt_regs *regs, long number) {
     increment_only(&syscalls_32bit_total, 1);
     return 0;
   }
-  struct syscall_key key = {.cgroup = current_cgroup(), .number = number};
+  struct syscall_key key = {.tgid = current_tgid(), .syscall = number};
   increment(&syscalls_total, &key, 1);
   return 0;
 }

@@ -194,16 +194,13 @@ bool is_filtered(long call) {
 
 }  // namespace
 
-Result<> check_watch_privileges(std::span<const char* const> argv) {
+Result<> check_bpf_privileges(std::span<const char* const> argv) {
   const PrivilegeFacts facts = PrivilegeFacts::of_this_process(argv);
   std::vector<Capability> required;
   for (const NeededCapability& need : kWatchCapabilities)
     if (need.required) required.push_back(need.value);
   if (!missing_of(required).empty() || facts.user_namespace)
     return tl::unexpected(lacking_privileges(facts));
-  if (facts.pid_namespace)
-    return fail("processes have other numbers here than in the kernel: this is a PID namespace",
-                "start this container with --pid=host (Kubernetes: hostPID: true)");
   for (const auto& [call, name] :
        {std::pair(SYS_bpf, "bpf()"), std::pair(SYS_perf_event_open, "perf_event_open()")})
     if (is_filtered(call))
@@ -211,6 +208,14 @@ Result<> check_watch_privileges(std::span<const char* const> argv) {
           std::string(name) + " is forbidden here, as by the seccomp profile of a container",
           "start it with a profile that permits it, as docs/containers.md says, or with "
           "--security-opt seccomp=unconfined");
+  return {};
+}
+
+Result<> check_watch_privileges(std::span<const char* const> argv) {
+  TRY(check_bpf_privileges(argv));
+  if (PrivilegeFacts::of_this_process(argv).pid_namespace)
+    return fail("processes have other numbers here than in the kernel: this is a PID namespace",
+                "start this container with --pid=host (Kubernetes: hostPID: true)");
   return {};
 }
 

@@ -74,7 +74,9 @@ struct PrivilegeFacts {
 };
 // One line what is missing, and as hint the exact commands that would help.
 Error lacking_privileges(const PrivilegeFacts& facts);
-// Nothing, if all that is required is effective; else lacking_privileges of this process.
+// Nothing, if all that BPF programs require is effective; else lacking_privileges of this process.
+Result<> check_bpf_privileges(std::span<const char* const> argv);
+// The same, and that processes have the kernel's numbers here.
 Result<> check_watch_privileges(std::span<const char* const> argv);
 
 }  // namespace jobscope

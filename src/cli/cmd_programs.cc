@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -32,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kBadInput = 2, kMissed = 1;
-constexpr std::chrono::seconds kLastSpans{3};  // to send what is queued at the end
+constexpr std::chrono::seconds kLastSpans{3};         // to send what is queued at the end
 constexpr int kEventTick = 100, kLibraryTick = 5000;  // ms
 
 struct ProgramsOptions {
@@ -105,7 +106,8 @@ Result<std::optional<std::vector<Capability>>> kept(const std::string& keep,
 class Machine {
  public:
   // Without a unified hierarchy no cgroup has a name.
-  Machine() : root_(unified_hierarchy()) {
+  // `numbers`: whether processes have the kernel's numbers here, else no process has a job.
+  explicit Machine(bool numbers) : root_(unified_hierarchy()), numbers_(numbers) {
     if (root_.empty()) return;
     if (auto tree = CgroupTree::open(root_)) tree_ = std::move(*tree);
   }
@@ -117,6 +119,7 @@ class Machine {
   std::optional<JobLabels> job(JobKey kind, uint64_t number) {
     const std::lock_guard lock(mutex_);
     if (kind == JobKey::cgroup) return finder_.of_cgroup(number);
+    if (!numbers_) return std::nullopt;
     return finder_.of_process(static_cast<uint32_t>(number));
   }
   void born(uint32_t parent, uint32_t child) {
@@ -136,6 +139,7 @@ class Machine {
   }
 
   const std::string root_;
+  const bool numbers_;
   std::unique_ptr<CgroupTree> tree_;
   std::mutex mutex_;
   JobFinder finder_{places()};
@@ -175,8 +179,8 @@ void tell_manager(std::string_view message) {
 // tell, nullptr: those that live too short are then of no job.
 std::unique_ptr<Births> watch_births(const ProgramSet& programs, Machine& machine, const Log& log) {
   if (!programs.asks_for_jobs()) return nullptr;
-  auto births = Births::watch(
-      [&machine](uint32_t parent, uint32_t child) { machine.born(parent, child); });
+  auto births =
+      Births::watch([&machine](uint32_t parent, uint32_t child) { machine.born(parent, child); });
   if (births) return std::move(*births);
   log("jobs of short-lived processes are not known: " + births.error().what);
   return nullptr;
@@ -207,10 +211,13 @@ void serve(ProgramSet& programs, CgroupTree* cgroups, Births* births, JobSignals
 Result<int> run_programs(const ProgramsOptions& options, const Invocation& invocation) {
   const Log log(!options.no_timestamps);
   TRY(kept(options.keep, false));  // a wrong name is told before there is more to do
-  TRY(check_watch_privileges(invocation.argv));
+  TRY(check_bpf_privileges(invocation.argv));
   JobSignals signals =
       TRY(JobSignals::block_and_open(this_process(CallerSources::of_this_process()).id));
-  Machine machine;
+  const bool numbers = !PrivilegeFacts::of_this_process(invocation.argv).pid_namespace;
+  if (!numbers)
+    log("this is a PID namespace: the jobs of processes are not known (start it with --pid=host)");
+  Machine machine(numbers);
   MachineSources::Places places;
   places.cgroup_path = [&machine](uint64_t id) { return machine.full_cgroup_path(id); };
   places.job = [&machine](JobKey kind, uint64_t number) { return machine.job(kind, number); };
@@ -228,6 +235,10 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   set.btf_path = options.btf_path;
   set.limits = {options.series, options.cached_keys};
   set.log = log;
+  if (numbers)
+    set.is_there = [](uint32_t pid) {
+      return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH;
+    };
   if (exporter)
     set.send_span = [&exporter](const std::string& service, Span span) {
       exporter->send(service, std::move(span));
@@ -235,7 +246,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   programs = TRY(ProgramSet::load(std::move(files), sources, std::move(set)));
   TRY(programs->begin_cgroups(machine.cgroups(), machine.cgroup_root()));
   const std::unique_ptr<Births> births =
-      options.check ? nullptr : watch_births(*programs, machine, log);
+      options.check || !numbers ? nullptr : watch_births(*programs, machine, log);
   const std::vector<std::string> missed = programs->missed();
   for (const std::string& line : programs->doubts()) log(line);
   for (const std::string& line : missed) log("not attached: " + line);

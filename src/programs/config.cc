@@ -163,8 +163,9 @@ class ConfigParser {
   }
 
   Result<> counter(const YAML::Node& node) {
-    TRY(reader_.check_keys(node, "a counter",
-                           {"name", "help", "perf_event_array", "flush_interval", "labels"}));
+    TRY(reader_.check_keys(
+        node, "a counter",
+        {"name", "help", "perf_event_array", "flush_interval", "labels", "multiplier"}));
     CounterConfig counter;
     counter.name = TRY(metric_name(node, "counter"));
     const std::string where = "counter '" + counter.name + "'";
@@ -180,18 +181,20 @@ class ConfigParser {
             fmt::format("'flush_interval' of {} must be a duration, as 10s or 1h", where));
       counter.flush_interval = *parsed;
     }
+    counter.multiplier = TRY(multiplier(node, "multiplier", where));
     counter.labels = TRY(labels(node, where));
     config_.counters.push_back(std::move(counter));
     return {};
   }
 
   Result<> gauge(const YAML::Node& node) {
-    TRY(reader_.check_keys(node, "a gauge", {"name", "help", "labels"}));
+    TRY(reader_.check_keys(node, "a gauge", {"name", "help", "labels", "multiplier"}));
     CounterConfig gauge;
     gauge.gauge = true;
     gauge.name = TRY(metric_name(node, "gauge"));
     const std::string where = "gauge '" + gauge.name + "'";
     gauge.help = TRY(reader_.needed_text(node, "help", where));
+    gauge.multiplier = TRY(multiplier(node, "multiplier", where));
     gauge.labels = TRY(labels(node, where));
     config_.counters.push_back(std::move(gauge));
     return {};
@@ -231,12 +234,19 @@ class ConfigParser {
                              fmt::format("each of 'bucket_keys' of {} must be a number", where));
       histogram.keys.push_back(key);
     }
-    histogram.multiplier =
-        TRY(reader_.value<double>(node, "bucket_multiplier", 1, where, "a number"));
-    if (histogram.multiplier == 0) histogram.multiplier = 1;
+    histogram.multiplier = TRY(multiplier(node, "bucket_multiplier", where));
     histogram.labels = TRY(labels(node, where));
     config_.histograms.push_back(std::move(histogram));
     return {};
+  }
+
+  // 0 means 1, as in ebpf_exporter.
+  Result<double> multiplier(const YAML::Node& node, const char* key,
+                            const std::string& where) const {
+    const double value = TRY(reader_.value<double>(node, key, 1, where, "a number"));
+    if (!std::isfinite(value))
+      return reader_.wrong(node[key], fmt::format("'{}' of {} must be a number", key, where));
+    return value == 0 ? 1 : value;
   }
 
   Result<BucketType> bucket_type(const YAML::Node& node, const std::string& where) const {

@@ -42,6 +42,7 @@ struct CounterConfig {
   std::chrono::nanoseconds flush_interval = std::chrono::hours(1);
   std::vector<LabelConfig> labels;  // none: of the key's type, if it is a struct
   bool gauge = false;
+  double multiplier = 1;  // of the map's values
 };
 
 enum class BucketType { exp2, exp2zero, linear, fixed };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,7 @@ class MapRows {
   // most). An error of `f` ends it.
   using Visitor = std::function<Result<>(std::string_view key, std::span<const uint64_t> values)>;
   Result<> for_each(const Visitor& f);
+  void remove(const std::string& key) const { bpf_map_delete_elem(map_, key.data()); }
   // Takes all rows out.
   void clear() const;
 

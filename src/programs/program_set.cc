@@ -46,6 +46,7 @@ Result<std::unique_ptr<ProgramSet>> ProgramSet::load(std::vector<ProgramFiles> f
                                                      Options options) {
   std::unique_ptr<ProgramSet> set(new ProgramSet);
   set->options_ = std::move(options);
+  if (set->options_.is_there) set->ended_.emplace(set->options_.is_there);
   for (ProgramFiles& each : files) {
     const std::string path = each.path;
     if (const Result<> added = set->add(std::move(each), sources); !added)
@@ -177,8 +178,8 @@ Result<> ProgramSet::add_span(Loaded& loaded, SpanConfig config, const DecoderSo
     return fail(fmt::format("{}: the object has no ring buffer '{}'", where, config.ringbuf));
   TRY(lay_out(config.labels, {}, where, doubts_));
   if (!options_.send_span) return {};
-  auto source = SpanSource::open(bpf_map__fd(map), loaded.config.name, config, sources,
-                                 options_.send_span);
+  auto source =
+      SpanSource::open(bpf_map__fd(map), loaded.config.name, config, sources, options_.send_span);
   if (!source) return tl::unexpected(source.error().context(where));
   loaded.spans.push_back(std::move(*source));
   return {};
@@ -206,6 +207,7 @@ void ProgramSet::log_error(Loaded& loaded, const std::string& metric, const Erro
 std::vector<MetricFamily> ProgramSet::read(uint64_t now) {
   const std::lock_guard lock(mutex_);
   std::vector<MetricFamily> families;
+  if (ended_) ended_->begin(now);
   for (const auto& loaded : loaded_) {
     if (loaded->object->has_iterators()) {
       for (const Metric& metric : loaded->metrics)
@@ -229,10 +231,17 @@ Result<> ProgramSet::read_metric(Loaded&, Metric& metric, uint64_t now,
     families.push_back(metric.events->family());
     return {};
   }
-  metric.series->begin(now);
-  TRY(metric.rows->for_each([&](std::string_view key, std::span<const uint64_t> values) {
-    return metric.series->add(key, values);
-  }));
+  Series& series = *metric.series;
+  series.begin(now);
+  std::vector<std::string> retired;  // keys of processes that ended: nobody writes them any more
+  TRY(metric.rows->for_each(
+      [&](std::string_view key, std::span<const uint64_t> values) -> Result<> {
+        const auto process = ended_ ? series.process_of(key) : std::nullopt;
+        if (!process || !ended_->is_long_gone(*process)) return series.add(key, values);
+        retired.emplace_back(key);
+        return series.retire(key, values);
+      }));
+  for (const std::string& key : retired) metric.rows->remove(key);
   families.push_back(metric.series->family());
   return {};
 }

@@ -13,6 +13,7 @@
 #include "src/model/metric.h"
 #include "src/programs/config.h"
 #include "src/programs/decoder.h"
+#include "src/programs/ended_processes.h"
 #include "src/programs/event_counter.h"
 #include "src/programs/map_rows.h"
 #include "src/programs/program_object.h"
@@ -34,7 +35,9 @@ class ProgramSet {
     std::string btf_path;
     SeriesLimits limits;
     std::function<void(const std::string&)> log;  // a line for the person who runs it
-    SpanSource::Send send_span;                    // empty: spans are not read
+    // Whether a process or thread of this number exists. Empty: unknown, no row is taken out.
+    std::function<bool(uint32_t)> is_there;
+    SpanSource::Send send_span;  // empty: spans are not read
   };
   // Loads and attaches all. `sources` must outlive it. Errors: as ProgramObject::load, and a metric
   // without a map that can be read; each names its file.
@@ -85,6 +88,7 @@ class ProgramSet {
   std::vector<std::string> doubts_;
   mutable std::mutex mutex_;  // of all below
   std::vector<std::unique_ptr<Loaded>> loaded_;
+  std::optional<EndedProcesses> ended_;
 
  public:
   ~ProgramSet();

@@ -14,7 +14,8 @@ constexpr std::string_view kPrefix = "ebpf_exporter_";
 constexpr std::string_view kOnlyKey("\0\0\0\0", 4);
 constexpr int64_t kMostBuckets = 4096;
 constexpr uint32_t kNowhere = ~0u;
-constexpr uint64_t kChangesAfter = 10'000'000'000;  // ns: what may change is asked again
+constexpr uint64_t kChangesAfter = 10'000'000'000;   // ns: what may change is asked again
+constexpr uint64_t kRetiredFor = 3'600'000'000'000;  // ns: a job without rows is forgotten
 constexpr size_t kSpare = 1024;  // keys and series that are gone, before they are forgotten
 
 Result<double> bucket_key(const std::string& text) {
@@ -49,6 +50,12 @@ Result<std::vector<std::pair<double, double>>> buckets_of(const HistogramConfig&
   return buckets;
 }
 
+std::optional<LabelConfig> process_label(const std::vector<LabelConfig>& labels) {
+  for (const LabelConfig& label : labels)
+    if (label.job == JobKey::process) return label;
+  return std::nullopt;
+}
+
 // One text of several, such that others make another.
 std::string joined(const std::vector<std::string>& values) {
   std::string text;
@@ -71,7 +78,9 @@ Result<Series> Series::of_counter(const CounterConfig& config, const MapShape& s
                    {}};
   series.limits_ = limits;
   series.signed_ = config.gauge && shape.signed_value;
+  series.multiplier_ = config.multiplier;
   series.labelled_ = !config.labels.empty();
+  if (!config.gauge) series.process_ = process_label(config.labels);
   series.by_cpu_ = shape.per_cpu && series.labelled_ && config.labels.back().name == "cpu";
   uint32_t size = shape.key_size;
   if (series.by_cpu_) size = (config.labels.size() == 1 ? 0 : size) + sizeof(uint16_t);
@@ -85,6 +94,7 @@ Result<Series> Series::of_histogram(const HistogramConfig& config, const MapShap
   series.empty_ = {std::string(kPrefix) + config.name, config.help, MetricType::histogram, {}, {}};
   series.limits_ = limits;
   series.labelled_ = true;
+  series.process_ = process_label(config.labels);
   if (config.labels.empty() || config.labels.back().decoders.empty() ||
       config.labels.back().job != JobKey::none)
     return fail("the last label must be the bucket's key");
@@ -96,6 +106,10 @@ Result<Series> Series::of_histogram(const HistogramConfig& config, const MapShap
 }
 
 void Series::begin(uint64_t now) {
+  for (auto& [name, retired] : retired_)
+    if (const auto group = index_.find(name);
+        group != index_.end() && groups_[group->second].rows_in == reading_)
+      retired.last = now_;
   const bool changed = !decoder_.lasting() && now - cached_since_ > kChangesAfter;
   if (changed || cache_.size() > 2 * rows_ + kSpare || groups_.size() > 2 * living_ + kSpare ||
       (groups_.size() >= limits_.series && living_ < groups_.size())) {
@@ -103,7 +117,50 @@ void Series::begin(uint64_t now) {
     cached_since_ = now;
   }
   ++reading_;
+  now_ = now;
   rows_ = living_ = 0;
+  restore_retired();
+}
+
+void Series::restore_retired() {
+  for (auto each = retired_.begin(); each != retired_.end();) {
+    Retired& retired = each->second;
+    const uint32_t number = group_of(retired.values);
+    if (now_ - retired.last > kRetiredFor) {
+      each = retired_.erase(each);
+      continue;
+    }
+    if (number != kNowhere) {
+      groups_[number].reading = reading_;
+      groups_[number].counts = retired.counts;
+      ++living_;
+    }
+    ++each;
+  }
+}
+
+std::optional<uint32_t> Series::process_of(std::string_view key) const {
+  uint64_t number = 0;
+  if (!process_ || process_->size > sizeof(number) ||
+      process_->offset + process_->size > key.size())
+    return std::nullopt;
+  key.copy(reinterpret_cast<char*>(&number), process_->size, process_->offset);
+  return static_cast<uint32_t>(number);
+}
+
+Result<> Series::retire(std::string_view key, std::span<const uint64_t> values) {
+  TRY(add(key, values));
+  if (!process_ || !process_->decoders.empty() || by_cpu_) return {};
+  const auto row = cache_.find(key);
+  if (row == cache_.end() || row->second.slot == kNowhere) return {};
+  const Group& group = groups_[row->second.series];
+  Retired& retired = retired_[joined(group.values)];
+  if (retired.counts.empty())
+    retired = {group.values, std::vector<uint64_t>(group.counts.size()), 0};
+  retired.counts[row->second.slot] += std::accumulate(values.begin(), values.end(), uint64_t{0});
+  retired.last = now_;
+  cache_.erase(row);
+  return {};
 }
 
 void Series::forget() {
@@ -145,6 +202,7 @@ Result<> Series::add_value(std::string_view key, uint64_t value) {
     std::fill(group.counts.begin(), group.counts.end(), 0);
     ++living_;
   }
+  group.rows_in = reading_;
   group.counts[row.slot] += value;
   return {};
 }
@@ -175,7 +233,7 @@ uint32_t Series::group_of(std::vector<std::string> values) {
   if (groups_.size() >= limits_.series) return kNowhere;
   const auto number = static_cast<uint32_t>(groups_.size());
   const size_t slots = buckets_.empty() ? 1 : buckets_.size() + 2;
-  groups_.push_back({std::move(values), reading_ - 1, std::vector<uint64_t>(slots)});
+  groups_.push_back({std::move(values), reading_ - 1, 0, std::vector<uint64_t>(slots)});
   index_.emplace(name, number);
   return number;
 }
@@ -217,9 +275,9 @@ MetricFamily Series::family() {
       continue;
     }
     const uint64_t count = group.counts[0];
-    family.samples.push_back(
-        {std::move(labels),
-         signed_ ? static_cast<double>(static_cast<int64_t>(count)) : static_cast<double>(count)});
+    const double value =
+        signed_ ? static_cast<double>(static_cast<int64_t>(count)) : static_cast<double>(count);
+    family.samples.push_back({std::move(labels), value * multiplier_});
   }
   return family;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ struct SeriesLimits {
 // first to the last, 0 where there is no row; the value of the key after the last is the sum. Keys
 // outside are left out.
 //
+// Rows of processes that have ended are retired by whoever reads the map: of labels with `job` in
+// the process's place the job keeps their sum, for an hour after its last row.
+//
 // What keys decode to is remembered between readings, in bounded memory; that of decoders whose
 // answer may change, for some seconds. Not for use from several threads at once.
 class Series {
@@ -52,6 +56,11 @@ class Series {
   void begin(uint64_t now);
   // A row; `values`: one, or one for each CPU. An error is one of the key: it cannot be decoded.
   Result<> add(std::string_view key, std::span<const uint64_t> values);
+  // The process that a row is of, by its label with `job`; empty if there is no such label.
+  std::optional<uint32_t> process_of(std::string_view key) const;
+  // The row is to be taken out of the map: as add(), and its job keeps the value for readings to
+  // come if the process itself is no label.
+  Result<> retire(std::string_view key, std::span<const uint64_t> values);
   // What was added since begin(), in the order of the labels.
   MetricFamily family();
 
@@ -66,6 +75,7 @@ class Series {
   struct Group {
     std::vector<std::string> values;
     uint32_t reading = 0;          // the last one that had it
+    uint32_t rows_in = 0;          // the last one that had rows of it
     std::vector<uint64_t> counts;  // of a counter one; of a histogram its buckets, then the sum
   };
   struct Hash {
@@ -76,7 +86,13 @@ class Series {
   using ByText = std::unordered_map<std::string, V, Hash, std::equal_to<>>;
 
   Series() = default;
+  struct Retired {
+    std::vector<std::string> values;
+    std::vector<uint64_t> counts;  // as of a group
+    uint64_t last = 0;             // ns: when there was a row of it
+  };
   Result<> add_value(std::string_view key, uint64_t value);
+  void restore_retired();
   Result<Row> decode(std::string_view key);
   uint32_t group_of(std::vector<std::string> values);
   void sort_groups();
@@ -87,15 +103,18 @@ class Series {
   KeyDecoder decoder_;
   SeriesLimits limits_;
   bool labelled_ = false, by_cpu_ = false, signed_ = false;
+  std::optional<LabelConfig> process_;              // the label with `job`
   std::vector<std::pair<double, double>> buckets_;  // key and upper bound
   double sum_key_ = 0, multiplier_ = 1;
 
   uint32_t reading_ = 0;
+  uint64_t now_ = 0;           // ns: of the reading
   uint64_t cached_since_ = 0;  // ns
   size_t rows_ = 0;            // of the current reading
   size_t living_ = 0;          // groups of the current reading
   ByText<Row> cache_;          // by key
   ByText<uint32_t> index_;     // of groups, by their values
+  ByText<Retired> retired_;    // the same
   std::vector<Group> groups_;
   std::vector<uint32_t> sorted_;  // groups in the order of their values
   std::string with_cpu_;

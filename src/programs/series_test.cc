@@ -180,6 +180,39 @@ TEST(CounterSeries, of_a_job_add_together) {
   EXPECT_EQ(family->samples[1].value, 5);
 }
 
+TEST(CounterSeries, a_job_keeps_what_its_ended_processes_did) {
+  constexpr uint64_t kMinute = 60'000'000'000;
+  LabelConfig pid = label("pid", 0, 4);
+  pid.decoders.clear();
+  pid.job = JobKey::process;
+  auto series = counter({pid}, {4});
+  ASSERT_TRUE(series);
+  EXPECT_EQ(series->process_of(raw<uint32_t>(23)), 23u);
+  const auto total = [&](uint64_t minutes, const std::vector<Row>& rows) {
+    const auto family = read(*series, rows, minutes * kMinute);
+    return family->samples.empty() ? -1 : family->samples[0].value;
+  };
+  EXPECT_EQ(total(100, {{raw<uint32_t>(23), {7}}, {raw<uint32_t>(29), {3}}}), 10);
+  series->begin(101 * kMinute);
+  const uint64_t seven = 7, three = 3;
+  ASSERT_TRUE(series->retire(raw<uint32_t>(23), {&seven, 1}));
+  ASSERT_TRUE(series->add(raw<uint32_t>(29), {&three, 1}));
+  EXPECT_EQ(series->family().samples[0].value, 10);
+  EXPECT_EQ(total(102, {{raw<uint32_t>(29), {4}}}), 11);
+  EXPECT_EQ(total(150, {}), 7);
+  EXPECT_EQ(total(151, {{raw<uint32_t>(29), {1}}}), 8);
+  EXPECT_EQ(total(210, {}), 7);   // an hour after its last row
+  EXPECT_EQ(total(280, {}), -1);  // it is forgotten
+}
+
+TEST(CounterSeries, a_multiplier_makes_seconds_of_nanoseconds) {
+  CounterConfig config;
+  config.multiplier = 1e-9;
+  const SourcesForTest sources;
+  auto series = Series::of_counter(config, {4}, sources);
+  EXPECT_DOUBLE_EQ(read(*series, {{raw<uint32_t>(0), {23'000'000}}})->samples[0].value, 0.023);
+}
+
 TEST(CounterSeries, what_may_change_is_asked_again) {
   static int asked;
   asked = 0;

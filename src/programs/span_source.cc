@@ -34,7 +34,8 @@ Result<uint64_t> number(const std::string& name, std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    return fail(fmt::format("'{}' is '{}', it must be a number: its decoder is 'uint'", name, text));
+    return fail(
+        fmt::format("'{}' is '{}', it must be a number: its decoder is 'uint'", name, text));
   return value;
 }
 
@@ -83,9 +84,8 @@ Result<std::unique_ptr<SpanSource>> SpanSource::open(int map, const std::string&
   uint32_t bytes = 0;
   for (const LabelConfig& label : config.labels)
     bytes = std::max(bytes, label.offset + label.size + label.padding);
-  std::unique_ptr<SpanSource> source(
-      new SpanSource(program, config, TRY(KeyDecoder::make(config.labels, bytes, sources)),
-                     std::move(send)));
+  std::unique_ptr<SpanSource> source(new SpanSource(
+      program, config, TRY(KeyDecoder::make(config.labels, bytes, sources)), std::move(send)));
   BpfLog log;
   source->ring_.reset(ring_buffer__new(
       map,

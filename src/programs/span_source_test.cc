@@ -20,11 +20,10 @@ Result<Span> made(const std::vector<std::string>& names, const std::vector<std::
 }
 
 TEST(MakeSpan, of_labels_with_a_meaning_and_others) {
-  const auto span =
-      made({"trace_id", "span_id", "parent_span_id", "span_monotonic_timestamp_ns",
-            "span_duration_ns", "device", "span_name"},
-           {"000102030405060708090a0b0c0d0e0f", "1011121314151617", "0000000000000000",
-            "4000000000", "23", "vda", "read"});
+  const auto span = made({"trace_id", "span_id", "parent_span_id", "span_monotonic_timestamp_ns",
+                          "span_duration_ns", "device", "span_name"},
+                         {"000102030405060708090a0b0c0d0e0f", "1011121314151617",
+                          "0000000000000000", "4000000000", "23", "vda", "read"});
   ASSERT_TRUE(span) << span.error().what;
   EXPECT_EQ(span->trace_id[15], 15);
   EXPECT_EQ(span->span_id[0], 0x10);
