@@ -1,6 +1,8 @@
 #include "src/bpf/block_programs.h"
 
-#include "src/bpf/map.h"
+#include <cstring>
+
+#include "bpf/request.h"
 
 namespace jobscope {
 

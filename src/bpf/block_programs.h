@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "bpf/request.h"
 #include "src/base/fd.h"
 #include "src/bpf/block_hooks.h"
 #include "src/bpf/kernel_btf.h"

@@ -1,13 +1,11 @@
 #include "src/session/file_names.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <vector>
+
+#include "src/base/block_devices.h"
 
 namespace jobscope {
 namespace {
@@ -96,14 +94,6 @@ std::string FileNames::path(const FileId& file) const {
   return found == paths_.end() ? std::string() : found->second;
 }
 
-std::string FileNames::device_name(uint32_t device) {
-  std::string numbers = fmt::format("{}:{}", device >> 20, device & 0xFFFFF);
-  std::array<char, 512> target{};
-  const std::string link = "/sys/dev/block/" + numbers;
-  const ssize_t n = ::readlink(link.c_str(), target.data(), target.size());
-  if (n <= 0) return numbers;
-  const std::string_view path(target.data(), static_cast<size_t>(n));
-  return std::string(path.substr(path.rfind('/') + 1));
-}
+std::string FileNames::device_name(uint32_t device) { return block_device_name(device); }
 
 }  // namespace jobscope
