@@ -11,7 +11,7 @@
 #include "src/base/caps.h"
 #include "src/base/clock.h"
 #include "src/cli/command.h"
-#include "src/cli/job_name.h"
+#include "src/jobs/job_name.h"
 #include "src/cli/launch.h"
 #include "src/cli/signals.h"
 #include "src/cli/watch.h"
