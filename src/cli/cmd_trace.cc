@@ -62,6 +62,10 @@ Result<> check(const Options& options) {
 Result<std::unique_ptr<Tracer>> tracer_of(const Options& options, const TraceOptions& trace,
                                           JobFinder& finder) {
   if (options.what == "block") return block_tracer(trace, finder);
+  if (options.what == "process") return process_tracer(trace, finder);
+  if (options.what == "signal") return signal_tracer(trace, finder);
+  if (options.what == "oom") return oom_tracer(trace, finder);
+  if (options.what == "wait") return wait_tracer(trace, finder, TRY(parse_duration(options.over)));
   return fail("there is nothing called '" + options.what + "' to trace",
               std::string("name one of ") + kKinds);
 }

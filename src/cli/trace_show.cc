@@ -95,7 +95,7 @@ void TraceShow::look_at_processes() {
     return;
   }
   if (!met_ && tracer_->met()) {
-    met_ = true;
+    met_ = living_ = true;
     say(fmt::format("job '{}' is there", options_.job));
   }
   if (living_ && *living == 0) {

@@ -45,23 +45,6 @@ bool is_below(std::string_view path, std::string_view root) {
 
 }  // namespace
 
-std::string join_reversed(std::string_view names) {
-  std::vector<std::string_view> parts;
-  while (!names.empty()) {
-    const size_t end = names.find('\0');
-    const std::string_view part = names.substr(0, end);
-    if (!part.empty()) parts.push_back(part);
-    if (end == std::string_view::npos) break;
-    names.remove_prefix(end + 1);
-  }
-  std::string path;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    path += '/';
-    path += *part;
-  }
-  return path;
-}
-
 void FileNames::add(const file_name_head& head, std::string_view names) {
   std::string path = join_reversed(names);
   if (head.partial && path.empty()) return;

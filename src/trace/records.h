@@ -104,7 +104,7 @@ struct oom_record {
   __u32 has_memory; /* 0: the kernel told only the pid (before 6.9) */
   __u64 anon_pages, file_pages, shmem_pages;
   __u64 cgroup; /* id of the memory cgroup whose limit was hit, 0: the machine's */
-  __u64 limit;  /* bytes */
+  __u64 limit;  /* pages */
 };
 
 #define TRACEPOINT_MAX 4096
