@@ -66,6 +66,11 @@ Result<std::unique_ptr<Tracer>> tracer_of(const Options& options, const TraceOpt
   if (options.what == "signal") return signal_tracer(trace, finder);
   if (options.what == "oom") return oom_tracer(trace, finder);
   if (options.what == "wait") return wait_tracer(trace, finder, TRY(parse_duration(options.over)));
+  constexpr std::string_view kTracepoint = "tracepoint:";
+  if (options.what.starts_with(kTracepoint))
+    return tracepoint_tracer(trace, finder, options.what.substr(kTracepoint.size()), options.print);
+  if (options.what.starts_with("uprobe:") || options.what.starts_with("uretprobe:"))
+    return uprobe_tracer(trace, finder, options.what, options.print);
   return fail("there is nothing called '" + options.what + "' to trace",
               std::string("name one of ") + kKinds);
 }

@@ -53,5 +53,12 @@ std::unique_ptr<Tracer> signal_tracer(const TraceOptions& options, JobFinder& fi
 std::unique_ptr<Tracer> oom_tracer(const TraceOptions& options, JobFinder& finder);
 // Waits of at least `over` ns.
 std::unique_ptr<Tracer> wait_tracer(const TraceOptions& options, JobFinder& finder, uint64_t over);
+// "block:block_rq_issue". `print`: what to print of an event; "": all fields.
+Result<std::unique_ptr<Tracer>> tracepoint_tracer(const TraceOptions& options, JobFinder& finder,
+                                                  const std::string& tracepoint,
+                                                  const std::string& print);
+// "uprobe:LIB:SYMBOL(size: u64)" or "uretprobe:…": see uprobe_spec.h.
+Result<std::unique_ptr<Tracer>> uprobe_tracer(const TraceOptions& options, JobFinder& finder,
+                                              const std::string& uprobe, const std::string& print);
 
 }  // namespace jobscope
