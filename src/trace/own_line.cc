@@ -6,7 +6,9 @@
 
 namespace jobscope {
 
-std::vector<std::string> common_names() { return {"comm", "pid", "tid", "cpu", "job", "event", "name"}; }
+std::vector<std::string> common_names() {
+  return {"comm", "pid", "tid", "cpu", "job", "event", "name"};
+}
 
 std::optional<std::string> common_text(const std::string& name, const trace_head& head,
                                        const std::string& event, const std::string& job) {
@@ -27,8 +29,7 @@ std::vector<EventColumn> own_columns(bool formatted) {
           {"FIELDS", 40, false, 0}};
 }
 
-std::vector<std::string> own_cells(const std::optional<PrintFormat>& format,
-                                   const trace_head& head,
+std::vector<std::string> own_cells(const std::optional<PrintFormat>& format, const trace_head& head,
                                    const std::vector<std::pair<std::string, std::string>>& fields,
                                    const std::function<std::string(const std::string&)>& value) {
   if (format) return {format->print(value)};

@@ -19,9 +19,8 @@ std::optional<std::string> common_text(const std::string& name, const trace_head
 
 // The columns, and a line: the person's format alone, or who and all fields.
 std::vector<EventColumn> own_columns(bool formatted);
-std::vector<std::string> own_cells(
-    const std::optional<PrintFormat>& format, const trace_head& head,
-    const std::vector<std::pair<std::string, std::string>>& fields,
-    const std::function<std::string(const std::string&)>& value);
+std::vector<std::string> own_cells(const std::optional<PrintFormat>& format, const trace_head& head,
+                                   const std::vector<std::pair<std::string, std::string>>& fields,
+                                   const std::function<std::string(const std::string&)>& value);
 
 }  // namespace jobscope

@@ -42,8 +42,7 @@ Result<PrintFormat> PrintFormat::parse(const std::string& text,
   return format;
 }
 
-std::string PrintFormat::print(
-    const std::function<std::string(const std::string&)>& value) const {
+std::string PrintFormat::print(const std::function<std::string(const std::string&)>& value) const {
   std::string text;
   for (const Part& part : parts_) text += part.is_name ? value(part.text) : part.text;
   return text;

@@ -16,9 +16,9 @@ struct TracepointField {
   bool is_signed = false;
   enum class Kind {
     number,
-    text,           // char[]: up to its NUL
-    bytes,          // an array, or a number of no usual size
-    dynamic_text,   // __data_loc: offset | length << 16, from the start of the record
+    text,          // char[]: up to its NUL
+    bytes,         // an array, or a number of no usual size
+    dynamic_text,  // __data_loc: offset | length << 16, from the start of the record
     dynamic_bytes,
   } kind = Kind::number;
   bool relative = false;  // __rel_loc: the offset is from the end of the field

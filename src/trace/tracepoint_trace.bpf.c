@@ -5,7 +5,7 @@
 /* Of the tracepoint; set before load. */
 const volatile __u32 fixed_size = 8; /* bytes up to the end of its last field */
 const volatile __u32 dynamic_count = 0;
-const volatile __u16 dynamic_at[TRACEPOINT_STRINGS] = {};  /* where its __data_loc fields lie */
+const volatile __u16 dynamic_at[TRACEPOINT_STRINGS] = {};   /* where its __data_loc fields lie */
 const volatile __u16 dynamic_from[TRACEPOINT_STRINGS] = {}; /* what their offsets count from */
 
 struct tracepoint_scratch {

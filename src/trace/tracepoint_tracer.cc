@@ -46,8 +46,8 @@ class TracepointTracer : public TracerOf<tracepoint_trace_bpf> {
 
   Result<> attach() override {
     BpfLog log;
-    bpf_link* link = bpf_program__attach_tracepoint(
-        skeleton()->progs.on_tracepoint, format_.system.c_str(), format_.name.c_str());
+    bpf_link* link = bpf_program__attach_tracepoint(skeleton()->progs.on_tracepoint,
+                                                    format_.system.c_str(), format_.name.c_str());
     if (!link)
       return log.failure(fmt::format("attaching to {}:{}", format_.system, format_.name), errno);
     keep(Link(link));
@@ -104,8 +104,8 @@ Result<std::unique_ptr<Tracer>> tracepoint_tracer(const TraceOptions& options, J
     for (const std::string& name : common_names()) known.push_back(name);
     parsed = TRY(PrintFormat::parse(print, known));
   }
-  return std::unique_ptr<Tracer>(std::make_unique<TracepointTracer>(
-      options, finder, std::move(format), std::move(parsed)));
+  return std::unique_ptr<Tracer>(
+      std::make_unique<TracepointTracer>(options, finder, std::move(format), std::move(parsed)));
 }
 
 }  // namespace jobscope

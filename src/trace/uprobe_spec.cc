@@ -18,10 +18,17 @@ namespace jobscope {
 namespace {
 
 using Type = UprobeArgument::Type;
-constexpr std::array<std::pair<std::string_view, Type>, 11> kTypes{
-    {{"u8", Type::u8}, {"u16", Type::u16}, {"u32", Type::u32}, {"u64", Type::u64},
-     {"i8", Type::i8}, {"i16", Type::i16}, {"i32", Type::i32}, {"i64", Type::i64},
-     {"ptr", Type::ptr}, {"hex", Type::hex}, {"str", Type::str}}};
+constexpr std::array<std::pair<std::string_view, Type>, 11> kTypes{{{"u8", Type::u8},
+                                                                    {"u16", Type::u16},
+                                                                    {"u32", Type::u32},
+                                                                    {"u64", Type::u64},
+                                                                    {"i8", Type::i8},
+                                                                    {"i16", Type::i16},
+                                                                    {"i32", Type::i32},
+                                                                    {"i64", Type::i64},
+                                                                    {"ptr", Type::ptr},
+                                                                    {"hex", Type::hex},
+                                                                    {"str", Type::str}}};
 constexpr const char* kForm = "write it as 'uprobe:LIB:SYMBOL(size: u64, name: str)'";
 
 #if defined(__aarch64__)

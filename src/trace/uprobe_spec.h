@@ -24,8 +24,9 @@ struct UprobeSpec {
 // Without an argument list, or with an empty one, a call has no arguments to show.
 Result<UprobeSpec> parse_uprobe(const std::string& text);
 
-// Where the arguments lie at the entry of the function (x86-64 System V, or AArch64), for the kernel
-// side. Nothing here takes floating-point numbers or structs, which would have their own registers.
+// Where the arguments lie at the entry of the function (x86-64 System V, or AArch64), for the
+// kernel side. Nothing here takes floating-point numbers or structs, which would have their own
+// registers.
 std::vector<uprobe_argument> places_of(const UprobeSpec& spec);
 
 // A value as its type has it.

@@ -79,8 +79,7 @@ int on_call(void *ctx) {
     r->values[i] = value;
     u32 text = arguments[i].text - 1;
     if (arguments[i].text && text < UPROBE_TEXTS)
-      r->lengths[text] =
-          bpf_probe_read_user_str(r->texts[text], UPROBE_TEXT, (const void *)value);
+      r->lengths[text] = bpf_probe_read_user_str(r->texts[text], UPROBE_TEXT, (const void *)value);
   }
   r->head.event.type = TRACE_UPROBE;
   r->head.at = bpf_ktime_get_ns();

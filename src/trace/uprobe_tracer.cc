@@ -123,8 +123,8 @@ Result<std::unique_ptr<Tracer>> uprobe_tracer(const TraceOptions& options, JobFi
     parsed = TRY(PrintFormat::parse(print, known));
   }
   const uint64_t offset = function->offset;
-  return std::unique_ptr<Tracer>(std::make_unique<UprobeTracer>(
-      options, finder, std::move(spec), path, offset, std::move(parsed)));
+  return std::unique_ptr<Tracer>(std::make_unique<UprobeTracer>(options, finder, std::move(spec),
+                                                                path, offset, std::move(parsed)));
 }
 
 }  // namespace jobscope
