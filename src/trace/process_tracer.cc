@@ -81,12 +81,13 @@ class ProcessTracer : public TracerOf<process_trace_bpf> {
     line.fields["code"] = signal ? Json(nullptr) : Json(WEXITSTATUS(r.status));
     line.fields["signal"] = signal ? Json(signal_text(signal)) : Json(nullptr);
     line.fields["lifetime_ns"] = r.lifetime;
-    line.fields["cpu_ns"] = r.cpu_ns;
+    // Of the thread that ends the kernel knows it as of its last tick or switch: a least value.
+    line.fields["cpu_ns"] = r.cpu_ns ? Json(r.cpu_ns) : Json(nullptr);
     line.cells = {"exit", std::to_string(r.head.pid), std::to_string(r.ppid), text_of(r.head.comm),
                   fmt::format("{} · lived {} · CPU {}",
                               signal ? "killed by " + signal_text(signal)
                                      : fmt::format("code {}", WEXITSTATUS(r.status)),
-                              time_figure(r.lifetime), time_figure(r.cpu_ns))};
+                              time_figure(r.lifetime), r.cpu_ns ? time_figure(r.cpu_ns) : "?")};
   }
 };
 

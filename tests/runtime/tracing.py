@@ -65,8 +65,9 @@ def refuse(*arguments):
 
 
 def made(loop_disk):
-    """A file of 16 MiB on the disk, with nothing left to be written."""
-    file = loop_disk.directory / "traced"
+    """A file of 16 MiB on the disk, with nothing left to be written. The same as test_blockio's: a second one would
+    leave the disk with room in pieces, and its reads would be split."""
+    file = loop_disk.directory / "file"
     file.write_bytes(bytes(16 << 20))
     loop_disk.settle()
     return file
