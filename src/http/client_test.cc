@@ -176,6 +176,18 @@ TEST_F(Client, time_is_a_total) {
   EXPECT_THAT(reply.error().what, HasSubstr("GET " + hangs.url()));
 }
 
+TEST_F(Client, gives_up_when_asked_to) {
+  const Canned hangs("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", false);
+  HttpCall call;
+  call.url = hangs.url();
+  call.timeout = kPatience;
+  int asked = 0;
+  call.give_up = [&asked] { return ++asked == 3; };
+  const auto reply = http_send(call);
+  EXPECT_THAT(error_of(reply), HasSubstr("canceled"));
+  EXPECT_EQ(asked, 3);
+}
+
 TEST_F(Client, nobody_there) {
   const auto closed = open_listeners("127.0.0.1:0", {})->front().address();
   const auto reply = ask("http://" + closed + "/?token=secret");
