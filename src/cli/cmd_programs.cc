@@ -33,7 +33,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kBadInput = 2, kMissed = 1;
-constexpr std::chrono::seconds kLastSpans{3};         // to send what is queued at the end
+constexpr std::chrono::seconds kLastSpans{3};  // to send what is queued at the end
+constexpr int kClockReadings = 3;
 constexpr int kEventTick = 100, kLibraryTick = 5000;  // ms
 
 struct ProgramsOptions {
@@ -170,6 +171,26 @@ Result<std::unique_ptr<OtlpExporter>> open_exporter(const std::vector<ProgramFil
   return OtlpExporter::start(std::move(config), log);
 }
 
+// What is not of the programs themselves: spans, births of processes, cgroups.
+void add_families(const OtlpExporter* exporter, const Births* births, const CgroupTree* cgroups,
+                  std::vector<MetricFamily>& families) {
+  const auto add = [&](const char* name, const char* help, MetricType type, uint64_t value) {
+    families.push_back({name, help, type, {{{}, static_cast<double>(value)}}, {}});
+  };
+  if (exporter)
+    for (MetricFamily& family : otlp_metrics(exporter->counters()))
+      families.push_back(std::move(family));
+  if (births)
+    add("jobscope_births_lost_total",
+        "Processes whose birth there was no room for: those of them that lived too short to be "
+        "looked at have no job.",
+        MetricType::counter, births->lost());
+  if (cgroups)
+    add("jobscope_cgroups_unwatched",
+        "Cgroups that could not be learnt or watched; their paths may be unknown.",
+        MetricType::gauge, cgroups->unwatched());
+}
+
 void tell_manager(std::string_view message) {
   const char* socket = std::getenv("NOTIFY_SOCKET");
   (void)notify_service_manager(socket ? socket : "", message);
@@ -186,6 +207,20 @@ std::unique_ptr<Births> watch_births(const ProgramSet& programs, Machine& machin
   return nullptr;
 }
 
+// Both clocks at one moment: of some readings the one that nothing came between.
+ClockOffset read_clocks() {
+  ClockOffset best;
+  uint64_t least = ~uint64_t{0};
+  for (int i = 0; i < kClockReadings; ++i) {
+    const uint64_t before = monotonic_now(), unix_ns = read_clock(CLOCK_REALTIME),
+                   after = monotonic_now();
+    if (after - before >= least) continue;
+    least = after - before;
+    best = {unix_ns, before + least / 2};
+  }
+  return best;
+}
+
 // Until somebody wants us to end.
 void serve(ProgramSet& programs, CgroupTree* cgroups, Births* births, JobSignals& signals) {
   std::vector<pollfd> polled = {{signals.fd(), POLLIN, 0},
@@ -199,8 +234,9 @@ void serve(ProgramSet& programs, CgroupTree* cgroups, Births* births, JobSignals
     while (const auto signal = signals.read())
       quit = signals.handle(*signal, 0) == JobSignals::Action::quit || quit;
     if (births) births->drain();
-    const uint64_t now = monotonic_now();
-    programs.drain(now);
+    const ClockOffset clocks = read_clocks();
+    const uint64_t now = clocks.monotonic_ns;
+    programs.drain(clocks);
     if (cgroups) programs.apply(cgroups->drain(now));
     if (now < next_look) continue;
     programs.look_for_libraries(now);
@@ -222,15 +258,22 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   places.cgroup_path = [&machine](uint64_t id) { return machine.full_cgroup_path(id); };
   places.job = [&machine](JobKey kind, uint64_t number) { return machine.job(kind, number); };
   const MachineSources sources(std::move(places));
+  std::unique_ptr<OtlpExporter> exporter;
+  std::unique_ptr<Births> births;
   std::unique_ptr<ProgramSet> programs;
   std::optional<MetricsServer> server;  // before there is anything to serve: what is wrong shows
   if (!options.check)
     server = TRY(MetricsServer::listen(
-        options.serve, [&programs] { return programs->read(monotonic_now()); }, log));
+        options.serve,
+        [&] {
+          std::vector<MetricFamily> families = programs->read(monotonic_now());
+          add_families(exporter.get(), births.get(), machine.cgroups(), families);
+          return families;
+        },
+        log));
   const uint64_t started = monotonic_now();
   std::vector<ProgramFiles> files = TRY(read_files(options, log));
-  const std::unique_ptr<OtlpExporter> exporter =
-      options.check ? nullptr : TRY(open_exporter(files, log));
+  if (!options.check) exporter = TRY(open_exporter(files, log));
   ProgramSet::Options set;
   set.btf_path = options.btf_path;
   set.limits = {options.series, options.cached_keys};
@@ -245,8 +288,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
     };
   programs = TRY(ProgramSet::load(std::move(files), sources, std::move(set)));
   TRY(programs->begin_cgroups(machine.cgroups(), machine.cgroup_root()));
-  const std::unique_ptr<Births> births =
-      options.check || !numbers ? nullptr : watch_births(*programs, machine, log);
+  if (!options.check && numbers) births = watch_births(*programs, machine, log);
   const std::vector<std::string> missed = programs->missed();
   for (const std::string& line : programs->doubts()) log(line);
   for (const std::string& line : missed) log("not attached: " + line);
