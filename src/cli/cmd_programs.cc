@@ -146,29 +146,38 @@ class Machine {
   JobFinder finder_{places()};
 };
 
+// Of a configuration: the folder that a person names, else that of the programs that come along.
+std::string folder_of(const std::string& name, const std::string& folder) {
+  const std::string file = "/" + name + ".yaml", shipped = shipped_folder();
+  std::error_code ignored;
+  const bool other = !fs::exists(folder + file, ignored) && fs::exists(shipped + file, ignored);
+  return other ? shipped : folder;
+}
+
 Result<std::vector<ProgramFiles>> read_files(const ProgramsOptions& options, const Log& log) {
   const std::vector<std::string> names = split(options.names);
   if (names.empty())
     return fail("no program is named", "give --config.names; 'jobscope programs list' shows some");
   std::vector<ProgramFiles> files;
   for (const std::string& name : names) {
-    files.push_back(TRY(read_program_files(options.folder, name, options.btf_path)));
+    files.push_back(
+        TRY(read_program_files(folder_of(name, options.folder), name, options.btf_path)));
     for (const std::string& warning : files.back().config.warnings) log(warning);
   }
   return files;
 }
 
 // Where spans go, if a configuration has some; empty: nowhere.
-Result<std::unique_ptr<OtlpExporter>> open_exporter(const std::vector<ProgramFiles>& files,
-                                                    const Log& log) {
+Result<std::optional<OtlpConfig>> read_span_target(const std::vector<ProgramFiles>& files,
+                                                   const Log& log) {
   const bool spans = std::any_of(files.begin(), files.end(),
                                  [](const auto& one) { return !one.config.spans.empty(); });
-  if (!spans) return nullptr;
+  if (!spans) return std::nullopt;
   OtlpConfig config = TRY(read_otlp_config(::getenv, "ebpf_exporter"));
   for (const std::string& warning : config.warnings) log(warning);
-  if (!config.enabled) return nullptr;
+  if (!config.enabled) return std::nullopt;
   log("spans go to " + config.url);
-  return OtlpExporter::start(std::move(config), log);
+  return config;
 }
 
 // What is not of the programs themselves: spans, births of processes, cgroups.
@@ -273,7 +282,8 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
         log));
   const uint64_t started = monotonic_now();
   std::vector<ProgramFiles> files = TRY(read_files(options, log));
-  if (!options.check) exporter = TRY(open_exporter(files, log));
+  std::optional<OtlpConfig> span_target;
+  if (!options.check) span_target = TRY(read_span_target(files, log));
   ProgramSet::Options set;
   set.btf_path = options.btf_path;
   set.limits = {options.series, options.cached_keys};
@@ -282,7 +292,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
     set.is_there = [](uint32_t pid) {
       return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH;
     };
-  if (exporter)
+  if (span_target)
     set.send_span = [&exporter](const std::string& service, Span span) {
       exporter->send(service, std::move(span));
     };
@@ -292,21 +302,28 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   const std::vector<std::string> missed = programs->missed();
   for (const std::string& line : programs->doubts()) log(line);
   for (const std::string& line : missed) log("not attached: " + line);
-  if (options.strict && (!missed.empty() || !programs->doubts().empty())) {
-    log(fmt::format("--config.strict: {} programs are not attached, {} labels are doubtful",
-                    missed.size(), programs->doubts().size()));
+  const bool well = missed.empty() && programs->doubts().empty();
+  const std::string summary = well ? "all is well"
+                                   : fmt::format("not attached: {}, doubtful: {}; see above",
+                                                 missed.size(), programs->doubts().size());
+  if (options.strict && !well) {
+    log("--config.strict: " + summary);
     return kMissed;
   }
-  log(fmt::format("{} configurations are loaded, in {} ms", split(options.names).size(),
+  const size_t count = split(options.names).size();
+  log(fmt::format("{} {} loaded, in {} ms", count,
+                  count == 1 ? "configuration is" : "configurations are",
                   (monotonic_now() - started) / 1'000'000));
   if (options.check) {
-    log("--config.check: all is well");
+    log("--config.check: " + summary);
     return 0;
   }
 
   if (options.debug) server->page("/maps", [&programs] { return programs->describe_maps(); });
   if (const auto list = TRY(kept(options.keep, programs->waits_for_libraries())))
     TRY(drop_all_but(*list));
+  // Threads have the capabilities of who starts them: from here on they may be started.
+  if (span_target) exporter = TRY(OtlpExporter::start(std::move(*span_target), log));
   server->start();
   for (const std::string& address : server->addresses()) log("listening on " + address);
   tell_manager("READY=1");
@@ -332,7 +349,10 @@ Result<int> list_shipped(const std::string& folder) {
 std::function<Result<int>()> declare_programs(CLI::App& app, const Invocation& invocation) {
   auto options = std::make_shared<ProgramsOptions>();
   options->folder = shipped_folder();
-  app.add_option("--config.dir", options->folder, "folder of NAME.yaml and NAME.bpf.o (or .bpf.c)")
+  app.add_option(
+         "--config.dir", options->folder,
+         "folder of NAME.yaml and NAME.bpf.o (or .bpf.c); names that it does not have are of the "
+         "programs that come with jobscope")
       ->type_name("DIR")
       ->capture_default_str();
   app.add_option("--config.names", options->names, "names of configurations, a,b,c")

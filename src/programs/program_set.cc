@@ -66,11 +66,13 @@ Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
   auto object = ProgramObject::load(loaded->config, files.object, options_.btf_path);
   if (!object) return tl::unexpected(object.error().context(loaded->config.name + ".bpf.o"));
   loaded->object = std::move(*object);
+  const size_t doubts = doubts_.size();
   for (const CounterConfig& counter : loaded->config.counters)
     TRY(add_counter(*loaded, counter, sources));
   for (const HistogramConfig& histogram : loaded->config.histograms)
     TRY(add_histogram(*loaded, histogram, sources));
   for (const SpanConfig& span : loaded->config.spans) TRY(add_span(*loaded, span, sources));
+  for (size_t i = doubts; i < doubts_.size(); ++i) doubts_[i] = loaded->path + ": " + doubts_[i];
   loaded_.push_back(std::move(loaded));
   return {};
 }
@@ -83,6 +85,10 @@ Result<const bpf_map*> map_of(const ProgramObject& object, const std::string& na
     return fail(
         fmt::format("the object has no map '{}', which the metric of this name needs", name));
   return map;
+}
+
+std::string in_one_line(const Error& error) {
+  return error.hint.empty() ? error.what : fmt::format("{} ({})", error.what, error.hint);
 }
 
 MapShape shape_of(const ProgramObject& object, const bpf_map* map, const MapRows& rows) {
@@ -140,7 +146,7 @@ Result<> ProgramSet::add_counter(Loaded& loaded, CounterConfig config,
     metric.series = std::move(*series);
   } else {
     metric.broken = laid_out.error();
-    doubts_.push_back(laid_out.error().what);
+    doubts_.push_back(in_one_line(*metric.broken));
   }
   metric.labels = config.labels;
   loaded.metrics.push_back(std::move(metric));
@@ -165,7 +171,7 @@ Result<> ProgramSet::add_histogram(Loaded& loaded, HistogramConfig config,
     metric.series = std::move(*series);
   } else {
     metric.broken = laid_out ? series.error().context(where) : series.error();
-    doubts_.push_back(metric.broken->what);
+    doubts_.push_back(in_one_line(*metric.broken));
   }
   metric.labels = config.labels;
   loaded.metrics.push_back(std::move(metric));

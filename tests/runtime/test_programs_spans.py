@@ -5,6 +5,7 @@ import json
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -175,6 +176,17 @@ def test_what_is_queued_at_the_end_is_sent():
         exporter.end()
         assert exporter.process.returncode == 0
         assert len(list(collector.spans())) == 23
+
+
+def test_no_thread_keeps_capabilities():
+    with Collector() as collector, Programs("spans", options=["--capabilities.keep", "none"],
+                                            env=sending_to(collector.url)) as exporter:
+        spans_load(23)
+        wait_until(lambda: len(list(collector.spans())) == 23, "the spans")
+        tasks = list(Path(f"/proc/{exporter.process.pid}/task").iterdir())
+        assert len(tasks) > 2
+        for task in tasks:
+            assert "CapEff:\t0000000000000000" in (task / "status").read_text(), (task / "comm").read_text()
 
 
 def test_without_a_collector_spans_are_counted_as_lost():
