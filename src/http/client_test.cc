@@ -20,7 +20,7 @@ constexpr const char* kSecret = "$2y$04$WUHhXETkX0fnYkrqZU3ta.V/MhsBGVkvl.skVEhB
 // Answers each connection with the same bytes, whatever it asks, and closes.
 class Canned {
  public:
-  explicit Canned(std::string bytes, bool close = true)
+  explicit Canned(const std::string& bytes, bool close = true)
       : listeners_(std::move(*open_listeners("127.0.0.1:0", {}))), thread_([this, bytes, close] {
           for (;;) {
             pollfd poll{listeners_[0].fd(), POLLIN, 0};
