@@ -36,6 +36,7 @@ struct ProgramSet::Loaded {
   std::vector<Metric> metrics;
   std::vector<std::unique_ptr<SpanSource>> spans;
   std::optional<CgroupIdMap> cgroups;
+  bool cgroup_failed = false;  // and logged
   uint64_t decoder_errors = 0;
 };
 
@@ -65,11 +66,13 @@ Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
   auto object = ProgramObject::load(loaded->config, files.object, options_.btf_path);
   if (!object) return tl::unexpected(object.error().context(loaded->config.name + ".bpf.o"));
   loaded->object = std::move(*object);
+  const size_t doubts = doubts_.size();
   for (const CounterConfig& counter : loaded->config.counters)
     TRY(add_counter(*loaded, counter, sources));
   for (const HistogramConfig& histogram : loaded->config.histograms)
     TRY(add_histogram(*loaded, histogram, sources));
   for (const SpanConfig& span : loaded->config.spans) TRY(add_span(*loaded, span, sources));
+  for (size_t i = doubts; i < doubts_.size(); ++i) doubts_[i] = loaded->path + ": " + doubts_[i];
   loaded_.push_back(std::move(loaded));
   return {};
 }
@@ -82,6 +85,10 @@ Result<const bpf_map*> map_of(const ProgramObject& object, const std::string& na
     return fail(
         fmt::format("the object has no map '{}', which the metric of this name needs", name));
   return map;
+}
+
+std::string in_one_line(const Error& error) {
+  return error.hint.empty() ? error.what : fmt::format("{} ({})", error.what, error.hint);
 }
 
 MapShape shape_of(const ProgramObject& object, const bpf_map* map, const MapRows& rows) {
@@ -139,7 +146,7 @@ Result<> ProgramSet::add_counter(Loaded& loaded, CounterConfig config,
     metric.series = std::move(*series);
   } else {
     metric.broken = laid_out.error();
-    doubts_.push_back(laid_out.error().what);
+    doubts_.push_back(in_one_line(*metric.broken));
   }
   metric.labels = config.labels;
   loaded.metrics.push_back(std::move(metric));
@@ -164,7 +171,7 @@ Result<> ProgramSet::add_histogram(Loaded& loaded, HistogramConfig config,
     metric.series = std::move(*series);
   } else {
     metric.broken = laid_out ? series.error().context(where) : series.error();
-    doubts_.push_back(metric.broken->what);
+    doubts_.push_back(in_one_line(*metric.broken));
   }
   metric.labels = config.labels;
   loaded.metrics.push_back(std::move(metric));
@@ -267,8 +274,17 @@ void ProgramSet::add_own_families(std::vector<MetricFamily>& families) const {
                      MetricType::counter,
                      {},
                      {}};
+  MetricFamily cgroups{"jobscope_programs_cgroup_failures_total",
+                       "Cgroups that could not be entered into the map of cgroup_id_map, or taken "
+                       "out of it.",
+                       MetricType::counter,
+                       {},
+                       {}};
   for (const auto& loaded : loaded_) {
     const std::string& name = loaded->config.name;
+    if (loaded->cgroups)
+      cgroups.samples.push_back(
+          {{{"config", name}}, static_cast<double>(loaded->cgroups->failures())});
     enabled.samples.push_back({{{"name", name}}, 1});
     uint64_t event_errors = 0;
     for (const auto& span : loaded->spans) {
@@ -297,6 +313,7 @@ void ProgramSet::add_own_families(std::vector<MetricFamily>& families) const {
   families.push_back(std::move(errors));
   families.push_back(std::move(dropped));
   families.push_back(std::move(spans));
+  if (!cgroups.samples.empty()) families.push_back(std::move(cgroups));
 }
 
 void ProgramSet::add_program_families(std::vector<MetricFamily>& families) const {
@@ -388,6 +405,7 @@ Result<> ProgramSet::begin_cgroups(const CgroupTree* tree, const std::string& ro
     auto made = CgroupIdMap::make(config, bpf_map__fd(map), root);
     if (!made) return tl::unexpected(made.error().context(where));
     loaded->cgroups.emplace(std::move(*made)).begin(*tree);
+    log_cgroups(*loaded);
   }
   return {};
 }
@@ -395,16 +413,26 @@ Result<> ProgramSet::begin_cgroups(const CgroupTree* tree, const std::string& ro
 void ProgramSet::apply(std::span<const CgroupTree::Event> events) {
   if (events.empty()) return;
   const std::lock_guard lock(mutex_);
-  for (const auto& loaded : loaded_)
-    if (loaded->cgroups) loaded->cgroups->apply(events);
+  for (const auto& loaded : loaded_) {
+    if (!loaded->cgroups) continue;
+    loaded->cgroups->apply(events);
+    log_cgroups(*loaded);
+  }
 }
 
-void ProgramSet::drain(uint64_t now) {
+void ProgramSet::log_cgroups(Loaded& loaded) {
+  const std::string& failure = loaded.cgroups->last_failure();
+  if (failure.empty() || loaded.cgroup_failed) return;
+  loaded.cgroup_failed = true;
+  options_.log(
+      fmt::format("{}: 'cgroup_id_map': {}; further ones are only counted", loaded.path, failure));
+}
+
+void ProgramSet::drain(const ClockOffset& clocks) {
   const std::lock_guard lock(mutex_);
-  const ClockOffset clocks{read_clock(CLOCK_REALTIME), now};
   for (const auto& loaded : loaded_) {
     for (Metric& metric : loaded->metrics)
-      if (metric.events) metric.events->drain(now);
+      if (metric.events) metric.events->drain(clocks.monotonic_ns);
     for (const auto& span : loaded->spans) span->drain(clocks);
   }
 }

@@ -63,7 +63,7 @@ class ProgramSet {
   Result<> begin_cgroups(const CgroupTree* tree, const std::string& root);
   void apply(std::span<const CgroupTree::Event> events);
   // Takes what came through buffers of events. Call it some times a second.
-  void drain(uint64_t now);
+  void drain(const ClockOffset& clocks);
   // Descriptors to poll for drain().
   std::vector<int> event_fds() const;
   // Looks for libraries that programs wait for. Call it every few seconds.
@@ -82,6 +82,7 @@ class ProgramSet {
                        std::vector<MetricFamily>& families);
   void add_own_families(std::vector<MetricFamily>& families) const;
   void add_program_families(std::vector<MetricFamily>& families) const;
+  void log_cgroups(Loaded& loaded);
   void log_error(Loaded& loaded, const std::string& metric, const Error& error);
 
   Options options_;

@@ -18,9 +18,8 @@ from pathlib import Path
 import pytest
 
 from harness import JOBSCOPE, PYTHON, finish, start, wait_until
-from programs import Exporter, Series
-
-HERE = Path(__file__).with_name("programs")
+from programs import OWN as HERE
+from programs import Programs
 LOAD = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -28,21 +27,6 @@ libc.prctl(15, b"layout_load", 0, 0, 0)
 for number in range(int(sys.argv[1])):
     libc.getpriority(0, number)
 """
-
-
-class Programs(Exporter):
-    """`jobscope programs` with more options; .log() is what it wrote so far."""
-
-    def __init__(self, *names, folder=HERE, options=(), before=()):
-        super().__init__(*names, folder=folder)
-        self.command = [*before, *self.command, *options]
-
-    def get(self, path, **headers):
-        host, port = self.address.split(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=20)
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read()
 
 
 def rejected(*arguments):
