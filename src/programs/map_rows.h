@@ -30,6 +30,10 @@ class MapRows {
   // most). An error of `f` ends it.
   using Visitor = std::function<Result<>(std::string_view key, std::span<const uint64_t> values)>;
   Result<> for_each(const Visitor& f);
+  // Arrays keep all their rows.
+  bool can_remove() const {
+    return info_.type != BPF_MAP_TYPE_ARRAY && info_.type != BPF_MAP_TYPE_PERCPU_ARRAY;
+  }
   void remove(const std::string& key) const { bpf_map_delete_elem(map_, key.data()); }
   // Takes all rows out.
   void clear() const;

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from harness import JOBSCOPE, PYTHON, finish, start, wait_until
-from programs import Exporter, Series
+from programs import PROGRAMS, Exporter, Series
 
 HERE = Path(__file__).with_name("programs")
 LOAD = """
@@ -70,7 +70,7 @@ def test_every_hook_counts_what_happened_there(library):
     with Programs("hooks") as exporter:
         series = exporter.scrape()
         unattached = exporter.unattached()
-        assert unattached == {"on_nothing", "on_library"} - set(), unattached
+        assert unattached == {"on_nothing", "on_library"}, unattached
         names = {labels["program"] for labels, _ in series.rows("ebpf_program_info")}
         assert "on_chosen_second" in names and "on_chosen_first" not in names
         assert series.sum("hook_runs_total", hook="SWITCH") > 0
@@ -236,6 +236,17 @@ def test_metrics_are_served_as_they_are_asked_for():
         assert b"/metrics" in exporter.get("/")[2]
         assert re.search(rb"### Map: numbers_total\n\n```\n[0-9a-f]{16} -> 1\n", exporter.get("/maps")[2])
         assert exporter.get("/other")[0] == 404
+
+
+def test_a_metric_of_two_configurations_is_one_family():
+    both = ["io-latency", "io-latency-classic"]
+    with Programs(*both, folder=PROGRAMS) as exporter:
+        exporter.scrape()  # Series.parse() fails if a series is there twice
+        text = exporter.get("/metrics")[2].decode()
+        assert text.count("# TYPE ebpf_exporter_io_latency_seconds ") == 1
+        assert "ebpf_exporter_io_latency_seconds_count " in text
+    code, err = rejected("--config.dir", PROGRAMS, "--config.names", ",".join(both), "--config.check", "--config.strict")
+    assert code == 1 and "metric 'io_latency_seconds' of io-latency-classic is in io-latency, too" in err, err
 
 
 def test_without_debug_maps_are_not_shown():
