@@ -10,6 +10,7 @@
 #include <bpf/btf.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -43,6 +44,10 @@ Result<> open_in_child(const std::string& bytes) {
     ::setrlimit(RLIMIT_AS, &memory);
     ::setrlimit(RLIMIT_CORE, &no_core);
     ::signal(SIGALRM, SIG_DFL);
+    sigset_t alarm;  // the caller may hold it back
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    ::sigprocmask(SIG_UNBLOCK, &alarm, nullptr);
     ::alarm(kMostSeconds);
     libbpf_set_print(nullptr);
     open_bytes(bytes, "check", "");
