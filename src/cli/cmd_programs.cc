@@ -17,6 +17,7 @@
 #include "src/base/notify.h"
 #include "src/cli/command.h"
 #include "src/cli/metrics_server.h"
+#include "src/cli/programs_losses.h"
 #include "src/cli/signals.h"
 #include "src/jobs/job_finder.h"
 #include "src/otlp/config.h"
@@ -158,16 +159,15 @@ Result<std::vector<ProgramFiles>> read_files(const ProgramsOptions& options, con
 }
 
 // Where spans go, if a configuration has some; empty: nowhere.
-Result<std::unique_ptr<OtlpExporter>> open_exporter(const std::vector<ProgramFiles>& files,
-                                                    const Log& log) {
+Result<std::optional<OtlpConfig>> read_destination(const std::vector<ProgramFiles>& files,
+                                                   const Log& log) {
   const bool spans = std::any_of(files.begin(), files.end(),
                                  [](const auto& one) { return !one.config.spans.empty(); });
-  if (!spans) return nullptr;
+  if (!spans) return std::nullopt;
   OtlpConfig config = TRY(read_otlp_config(::getenv, "ebpf_exporter"));
   for (const std::string& warning : config.warnings) log(warning);
-  if (!config.enabled) return nullptr;
-  log("spans go to " + config.url);
-  return OtlpExporter::start(std::move(config), log);
+  if (!config.enabled) return std::nullopt;
+  return config;
 }
 
 void tell_manager(std::string_view message) {
@@ -223,14 +223,23 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   places.job = [&machine](JobKey kind, uint64_t number) { return machine.job(kind, number); };
   const MachineSources sources(std::move(places));
   std::unique_ptr<ProgramSet> programs;
+  std::unique_ptr<Births> births;
+  std::unique_ptr<OtlpExporter> exporter;
   std::optional<MetricsServer> server;  // before there is anything to serve: what is wrong shows
   if (!options.check)
     server = TRY(MetricsServer::listen(
-        options.serve, [&programs] { return programs->read(monotonic_now()); }, log));
+        options.serve,
+        [&] {
+          std::vector<MetricFamily> families = programs->read(monotonic_now());
+          for (MetricFamily& each : losses_of(machine.cgroups(), births.get(), exporter.get()))
+            families.push_back(std::move(each));
+          return families;
+        },
+        log));
   const uint64_t started = monotonic_now();
   std::vector<ProgramFiles> files = TRY(read_files(options, log));
-  const std::unique_ptr<OtlpExporter> exporter =
-      options.check ? nullptr : TRY(open_exporter(files, log));
+  std::optional<OtlpConfig> destination;
+  if (!options.check) destination = TRY(read_destination(files, log));
   ProgramSet::Options set;
   set.btf_path = options.btf_path;
   set.limits = {options.series, options.cached_keys};
@@ -239,14 +248,13 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
     set.is_there = [](uint32_t pid) {
       return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH;
     };
-  if (exporter)
+  if (destination)
     set.send_span = [&exporter](const std::string& service, Span span) {
       exporter->send(service, std::move(span));
     };
   programs = TRY(ProgramSet::load(std::move(files), sources, std::move(set)));
   TRY(programs->begin_cgroups(machine.cgroups(), machine.cgroup_root()));
-  const std::unique_ptr<Births> births =
-      options.check || !numbers ? nullptr : watch_births(*programs, machine, log);
+  if (!options.check && numbers) births = watch_births(*programs, machine, log);
   const std::vector<std::string> missed = programs->missed();
   for (const std::string& line : programs->doubts()) log(line);
   for (const std::string& line : missed) log("not attached: " + line);
@@ -265,6 +273,11 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   if (options.debug) server->page("/maps", [&programs] { return programs->describe_maps(); });
   if (const auto list = TRY(kept(options.keep, programs->waits_for_libraries())))
     TRY(drop_all_but(*list));
+  // Threads come after that: each has capabilities of its own.
+  if (destination) {
+    log("spans go to " + destination->url.substr(0, destination->url.find('?')));
+    exporter = TRY(OtlpExporter::start(std::move(*destination), log));
+  }
   server->start();
   for (const std::string& address : server->addresses()) log("listening on " + address);
   tell_manager("READY=1");

@@ -317,8 +317,16 @@ void ProgramSet::add_own_families(std::vector<MetricFamily>& families) const {
                      MetricType::counter,
                      {},
                      {}};
+  MetricFamily cgroups{"jobscope_programs_cgroup_id_map_failures_total",
+                       "Cgroups that could not be entered into the map, or taken out of it.",
+                       MetricType::counter,
+                       {},
+                       {}};
   for (const auto& loaded : loaded_) {
     const std::string& name = loaded->config.name;
+    if (loaded->cgroups)
+      cgroups.samples.push_back(
+          {{{"config", name}}, static_cast<double>(loaded->cgroups->failures())});
     enabled.samples.push_back({{{"name", name}}, 1});
     uint64_t event_errors = 0;
     for (const auto& span : loaded->spans) {
@@ -347,6 +355,7 @@ void ProgramSet::add_own_families(std::vector<MetricFamily>& families) const {
   families.push_back(std::move(errors));
   families.push_back(std::move(dropped));
   families.push_back(std::move(spans));
+  families.push_back(std::move(cgroups));
 }
 
 void ProgramSet::add_program_families(std::vector<MetricFamily>& families) const {
@@ -438,6 +447,7 @@ Result<> ProgramSet::begin_cgroups(const CgroupTree* tree, const std::string& ro
     auto made = CgroupIdMap::make(config, bpf_map__fd(map), root);
     if (!made) return tl::unexpected(made.error().context(where));
     loaded->cgroups.emplace(std::move(*made)).begin(*tree);
+    log_cgroup_failure(*loaded);
   }
   return {};
 }
@@ -445,8 +455,19 @@ Result<> ProgramSet::begin_cgroups(const CgroupTree* tree, const std::string& ro
 void ProgramSet::apply(std::span<const CgroupTree::Event> events) {
   if (events.empty()) return;
   const std::lock_guard lock(mutex_);
-  for (const auto& loaded : loaded_)
-    if (loaded->cgroups) loaded->cgroups->apply(events);
+  for (const auto& loaded : loaded_) {
+    if (!loaded->cgroups) continue;
+    const uint64_t before = loaded->cgroups->failures();
+    loaded->cgroups->apply(events);
+    if (before == 0) log_cgroup_failure(*loaded);
+  }
+}
+
+// Once: the metric counts them.
+void ProgramSet::log_cgroup_failure(const Loaded& loaded) const {
+  if (loaded.cgroups->failures() > 0)
+    options_.log(
+        fmt::format("{}: 'cgroup_id_map' misses {}", loaded.path, loaded.cgroups->last_failure()));
 }
 
 void ProgramSet::drain(uint64_t now) {

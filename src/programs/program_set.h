@@ -82,6 +82,7 @@ class ProgramSet {
   Result<> read_metric(Metric& metric, uint64_t now, std::vector<MetricFamily>& families);
   void add_own_families(std::vector<MetricFamily>& families) const;
   void add_program_families(std::vector<MetricFamily>& families) const;
+  void log_cgroup_failure(const Loaded& loaded) const;
   void log_error(Loaded& loaded, const std::string& metric, const Error& error);
 
   Options options_;
