@@ -20,6 +20,7 @@ class MapRows {
   // values are not of 8 bytes.
   static Result<MapRows> of(int map);
 
+  uint32_t id() const { return info_.id; }  // the kernel's
   uint32_t key_size() const { return info_.key_size; }
   uint32_t entries() const { return info_.max_entries; }
   bool per_cpu() const { return per_cpu_; }

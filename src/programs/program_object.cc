@@ -82,6 +82,20 @@ bool is_iterator(const bpf_program* program) {
          bpf_program__type(program) == BPF_PROG_TYPE_TRACING;
 }
 
+// Ids of the maps that a loaded program uses.
+std::vector<uint32_t> maps_of(const bpf_program* program) {
+  bpf_prog_info info{};
+  uint32_t size = sizeof(info);
+  if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) return {};
+  std::vector<uint32_t> ids(info.nr_map_ids);
+  info = {};
+  info.nr_map_ids = static_cast<uint32_t>(ids.size());
+  info.map_ids = reinterpret_cast<uintptr_t>(ids.data());
+  size = sizeof(info);
+  if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) return {};
+  return ids;
+}
+
 }  // namespace
 
 // Programs of one list of alternatives, and sections that name several: of each the first that
@@ -237,7 +251,12 @@ Result<> ProgramObject::attach(bpf_program* program) {
     return log.failure("attaching to " + section, error);
   }
   attached_[name] = true;
-  (is_iterator(program) ? iterators_ : links_).push_back(std::move(link));
+  if (!is_iterator(program)) {
+    links_.push_back(std::move(link));
+    return {};
+  }
+  for (const uint32_t id : maps_of(program)) iterator_maps_.insert(id);
+  iterators_.push_back(std::move(link));
   return {};
 }
 

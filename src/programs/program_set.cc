@@ -231,7 +231,8 @@ std::vector<MetricFamily> ProgramSet::read(uint64_t now) {
   for (const auto& loaded : loaded_) {
     if (loaded->object->has_iterators()) {
       for (const Metric& metric : loaded->metrics)
-        if (metric.type == MetricType::gauge && metric.rows)
+        if (metric.type == MetricType::gauge && metric.rows &&
+            loaded->object->is_of_iterators(metric.rows->id()))
           metric.rows->clear();  // what is gone has no row anew
       loaded->object->run_iterators();
     }

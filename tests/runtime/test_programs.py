@@ -110,6 +110,13 @@ def test_a_gauge_at_an_iterator_is_as_of_now():
         assert threads_of(child.pid) == []
 
 
+def test_a_gauge_that_no_iterator_sets_stays():
+    with Programs("hooks") as exporter:
+        ctypes.CDLL(None).getppid()
+        for _ in range(3):
+            assert [value for _, value in exporter.scrape().rows("latest")] == [23]
+
+
 def test_labels_come_from_the_type_of_the_key():
     with Programs("layout") as exporter:
         before = exporter.scrape()

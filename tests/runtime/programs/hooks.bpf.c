@@ -21,6 +21,13 @@ struct {
   __type(value, s64);
 } threads SEC(".maps");
 
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 16);
+  __type(key, enum hook);
+  __type(value, u64);
+} latest SEC(".maps");
+
 static int count(enum hook hook) {
   u64 one = 1, *runs = bpf_map_lookup_elem(&hook_runs_total, &hook);
   if (runs)
@@ -69,6 +76,9 @@ int on_chosen_first(void *ctx) {
 
 SEC("tracepoint/syscalls/sys_enter_getppid")
 int on_chosen_second(void *ctx) {
+  enum hook hook = CHOSEN;
+  u64 value = 23;
+  bpf_map_update_elem(&latest, &hook, &value, BPF_ANY);
   return count(CHOSEN);
 }
 
