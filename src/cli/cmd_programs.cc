@@ -259,7 +259,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   for (const std::string& line : programs->doubts()) log(line);
   for (const std::string& line : missed) log("not attached: " + line);
   if (options.strict && (!missed.empty() || !programs->doubts().empty())) {
-    log(fmt::format("--config.strict: {} programs are not attached, {} labels are doubtful",
+    log(fmt::format("--config.strict: {} programs are not attached, {} lines above are of doubtful metrics",
                     missed.size(), programs->doubts().size()));
     return kMissed;
   }
