@@ -158,6 +158,24 @@ Result<std::vector<ProgramFiles>> read_files(const ProgramsOptions& options, con
   return files;
 }
 
+bool names_symbols(const std::vector<LabelConfig>& labels) {
+  for (const LabelConfig& label : labels)
+    for (const DecoderConfig& decoder : label.decoders)
+      if (decoder.name == "ksym" || decoder.name == "kstack") return true;
+  return false;
+}
+
+// Whether addresses of the kernel are to be named, which takes a capability.
+bool names_symbols(const std::vector<ProgramFiles>& files) {
+  const auto any = [](const auto& metrics) {
+    return std::any_of(metrics.begin(), metrics.end(),
+                       [](const auto& one) { return names_symbols(one.labels); });
+  };
+  return std::any_of(files.begin(), files.end(), [&](const ProgramFiles& one) {
+    return any(one.config.counters) || any(one.config.histograms) || any(one.config.spans);
+  });
+}
+
 // Where spans go, if a configuration has some; empty: nowhere.
 Result<std::optional<OtlpConfig>> read_destination(const std::vector<ProgramFiles>& files,
                                                    const Log& log) {
@@ -238,6 +256,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
         log));
   const uint64_t started = monotonic_now();
   std::vector<ProgramFiles> files = TRY(read_files(options, log));
+  if (names_symbols(files)) sources.learn_symbols();
   std::optional<OtlpConfig> destination;
   if (!options.check) destination = TRY(read_destination(files, log));
   ProgramSet::Options set;
@@ -259,8 +278,9 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   for (const std::string& line : programs->doubts()) log(line);
   for (const std::string& line : missed) log("not attached: " + line);
   if (options.strict && (!missed.empty() || !programs->doubts().empty())) {
-    log(fmt::format("--config.strict: {} programs are not attached, {} lines above are of doubtful metrics",
-                    missed.size(), programs->doubts().size()));
+    log(fmt::format(
+        "--config.strict: {} programs are not attached, {} lines above are of doubtful metrics",
+        missed.size(), programs->doubts().size()));
     return kMissed;
   }
   log(fmt::format("{} configurations are loaded, in {} ms", split(options.names).size(),
