@@ -82,6 +82,7 @@ struct signal_struct {
   int group_exit_code;
   unsigned int flags;
   unsigned long maxrss; /* pages */
+  unsigned long long sum_sched_runtime; /* ns on a CPU of threads that are gone */
   unsigned long min_flt, maj_flt;
 };
 

@@ -6,6 +6,7 @@
 
 #include <asm/unistd.h>
 
+#include "bpf/descriptors.bpf.h"
 #include "bpf/files.bpf.h"
 #include "bpf/session.bpf.h"
 
@@ -177,12 +178,6 @@ static const volatile u8 calls[MAX_CALLS] = {
 #endif
 };
 
-#define S_IFMT 0170000
-#define S_IFSOCK 0140000
-#define S_IFIFO 0010000
-#define S_IFCHR 0020000
-#define S_IFBLK 0060000
-
 #define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
@@ -191,48 +186,9 @@ static const volatile u8 calls[MAX_CALLS] = {
 
 #define TS_COMPAT 0x0002 /* x86: in a 32-bit system call, whose numbers are others */
 
-/* File systems whose server is elsewhere (or in a daemon): linux/magic.h and the file systems'. */
-static __always_inline bool is_remote_fs(unsigned long magic) {
-  switch (magic) {
-    case 0x6969:     /* nfs */
-    case 0xFF534D42: /* cifs */
-    case 0xFE534D42: /* smb2 */
-    case 0x00C36400: /* ceph */
-    case 0x65735546: /* fuse: and virtiofs, gcsfuse, s3fs, … */
-    case 0x01021997: /* 9p */
-    case 0x0BD00BD0: /* lustre */
-    case 0x47504653: /* gpfs */
-    case 0x19830326: /* beegfs */
-    case 0x5346414F: /* afs */ return true;
-    default: return false;
-  }
-}
-
 static __always_inline long task_state(struct task_struct *task) {
   if (bpf_core_field_exists(task->__state)) return task->__state;
   return BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
-}
-
-static __always_inline struct file *file_of(struct task_struct *task, u32 fd) {
-  struct fdtable *table;
-  u32 max;
-  struct file **files;
-  if (has_task_storage) {
-    struct files_struct *open = task->files;
-    if (!open) return NULL;
-    table = open->fdt;
-    if (!table) return NULL;
-    max = table->max_fds;
-    files = table->fd;
-  } else { /* `task` may be known by its address alone */
-    table = BPF_CORE_READ(task, files, fdt);
-    max = BPF_CORE_READ(table, max_fds);
-    files = BPF_CORE_READ(table, fd);
-  }
-  if (fd >= max) return NULL;
-  struct file *file = NULL;
-  bpf_probe_read_kernel(&file, sizeof(file), files + fd);
-  return file;
 }
 
 static __always_inline u8 wait_on_socket(struct thread *t, struct file *file, u8 reason) {

@@ -18,7 +18,7 @@ check() {
 check bpf 'bpf/'
 check programs 'bpf/'
 check src/base 'src/base/'
-check src/bpf 'src/(base|bpf)/'
+check src/bpf 'src/(base|bpf)/|bpf/request.h'
 check src/model 'src/(base|model)/|bpf/reason.h'
 check src/session 'src/(base|bpf|model|session)/|bpf/'
 check src/jobs 'src/(base|model|jobs)/'

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "probes/blockio/block_table.h"
-#include "probes/blockio/hooks.h"
+#include "src/bpf/block_hooks.h"
 
 namespace jobscope {
 namespace {

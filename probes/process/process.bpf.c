@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // The processes of a job: what they ran, how they ended, and who ended them.
+#include "bpf/oom.bpf.h"
 #include "bpf/processes.bpf.h"
 
 SEC("tp_btf/sched_process_exec")
@@ -52,35 +53,13 @@ int BPF_PROG(on_signal, int signal, struct kernel_siginfo *info, struct task_str
   return 0;
 }
 
-#define CGROUP_DEPTH 12
-#define PAGE_COUNTER_SLACK 64 /* pages: usage is charged in batches */
-
-/* The memory cgroup over `task` that is full, the nearest one. */
-static __always_inline void find_full_cgroup(struct task_struct *task, struct oom_event *event) {
-  int id = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
-  struct css_set *set = BPF_CORE_READ(task, cgroups);
-  struct cgroup_subsys_state *css = NULL;
-  bpf_probe_read_kernel(&css, sizeof(css), &set->subsys[id]);
-  for (int i = 0; i < CGROUP_DEPTH && css; i++) {
-    struct mem_cgroup *group = (void *)css - bpf_core_field_offset(struct mem_cgroup, css);
-    u64 usage = BPF_CORE_READ(group, memory.usage.counter);
-    u64 max = BPF_CORE_READ(group, memory.max);
-    if (usage + PAGE_COUNTER_SLACK >= max) {
-      event->cgroup = BPF_CORE_READ(css, cgroup, kn, id);
-      event->limit = max;
-      return;
-    }
-    css = BPF_CORE_READ(css, parent);
-  }
-}
-
 /* `within`: a task of the cgroup whose limit was hit. */
 static __always_inline int oom_kill(struct oom_event *event, u32 pid, struct task_struct *within) {
   event->event.type = EVENT_OOM_KILL;
   event->event.size = sizeof(*event);
   event->pid = pid;
   event->at = bpf_ktime_get_ns();
-  if (bpf_core_type_exists(struct mem_cgroup)) find_full_cgroup(within, event);
+  find_full_cgroup(within, &event->cgroup, &event->limit);
   if (!send(event, sizeof(*event))) count_loss(LOST_EVENTS);
   return 0;
 }

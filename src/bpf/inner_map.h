@@ -25,6 +25,15 @@ class InnerMap {
   // Bytes of kernel memory behind the spare one.
   uint64_t spare_bytes() const { return second_ ? map_bytes(second_.get()) : 0; }
 
+  // Puts an empty hash in its place, whatever its kind, and gives the full one, which nobody writes
+  // any more. It is the caller's to read and to clear before the next call. Blocks like
+  // make_room().
+  Result<int> swap() {
+    const int old = current_;
+    TRY(exchange());
+    return old;
+  }
+
   // When `limit` entries have come since the last time: calls f(key, value) for each and leaves an
   // empty hash behind. `entries`: put into it so far, in all. Blocks for a grace period of RCU
   // then, some ten ms. If that fails all stays as it is, and the next call tries again.

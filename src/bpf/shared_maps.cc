@@ -52,7 +52,7 @@ Result<> SharedMaps::keep(bpf_object* object) {
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, object) {
     const std::string name = bpf_map__name(map);
-    if (!is_shared(name) || maps_.contains(name)) continue;
+    if (!is_shared(name) || maps_.contains(name) || bpf_map__fd(map) < 0) continue;
     Fd copy(fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3));
     if (!copy) return fail_errno("keeping the BPF map " + name);
     maps_.emplace(name, std::move(copy));

@@ -25,7 +25,8 @@ struct Command {
   std::function<Result<int>()> (*declare)(CLI::App& app, const Invocation& invocation);
 };
 
-extern const Command run_command, attach_command, report_command, check_command, programs_command;
+extern const Command run_command, attach_command, trace_command, io_latency_command, report_command,
+    programs_command, check_command;
 
 // Writes to standard error. What cannot be written there is lost: nobody is left to be told, and
 // the job goes on.

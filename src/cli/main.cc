@@ -11,8 +11,9 @@
 namespace jobscope {
 namespace {
 
-constexpr std::array<const Command*, 5> kCommands = {&run_command, &attach_command, &report_command,
-                                                     &programs_command, &check_command};
+constexpr std::array<const Command*, 7> kCommands = {
+    &run_command,    &attach_command,   &trace_command, &io_latency_command,
+    &report_command, &programs_command, &check_command};
 constexpr int kUsage = 2;
 
 constexpr const char* kDescription =
@@ -103,7 +104,7 @@ int main_of_program(std::span<const char* const> argv) {
     }
     fmt::print("{}\n\nUsage: jobscope COMMAND [options]\n\nCommands:\n", kDescription);
     for (const Command* command : kCommands)
-      fmt::print("  {:<10}{}\n", command->name, command->help);
+      fmt::print("  {:<12}{}\n", command->name, command->help);
     fmt::print("\n{}\n", kFooter);
     return argv.size() > 1 ? 0 : kUsage;
   }

@@ -1,13 +1,11 @@
 #include "src/session/file_names.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <vector>
+
+#include "src/base/block_devices.h"
 
 namespace jobscope {
 namespace {
@@ -47,23 +45,6 @@ bool is_below(std::string_view path, std::string_view root) {
 
 }  // namespace
 
-std::string join_reversed(std::string_view names) {
-  std::vector<std::string_view> parts;
-  while (!names.empty()) {
-    const size_t end = names.find('\0');
-    const std::string_view part = names.substr(0, end);
-    if (!part.empty()) parts.push_back(part);
-    if (end == std::string_view::npos) break;
-    names.remove_prefix(end + 1);
-  }
-  std::string path;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    path += '/';
-    path += *part;
-  }
-  return path;
-}
-
 void FileNames::add(const file_name_head& head, std::string_view names) {
   std::string path = join_reversed(names);
   if (head.partial && path.empty()) return;
@@ -96,14 +77,6 @@ std::string FileNames::path(const FileId& file) const {
   return found == paths_.end() ? std::string() : found->second;
 }
 
-std::string FileNames::device_name(uint32_t device) {
-  std::string numbers = fmt::format("{}:{}", device >> 20, device & 0xFFFFF);
-  std::array<char, 512> target{};
-  const std::string link = "/sys/dev/block/" + numbers;
-  const ssize_t n = ::readlink(link.c_str(), target.data(), target.size());
-  if (n <= 0) return numbers;
-  const std::string_view path(target.data(), static_cast<size_t>(n));
-  return std::string(path.substr(path.rfind('/') + 1));
-}
+std::string FileNames::device_name(uint32_t device) { return block_device_name(device); }
 
 }  // namespace jobscope

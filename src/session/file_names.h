@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bpf/thread.h"
+#include "src/base/paths.h"
 
 namespace jobscope {
 
@@ -56,8 +57,5 @@ class FileNames {
   std::unordered_map<uint32_t, std::vector<Mount>> mounts_of_;  // as of when a device was new
   std::unordered_map<FileId, std::string, Hash> paths_;
 };
-
-// Joins components that come last first, each ending in NUL: "c\0b\0a\0" → "/a/b/c".
-std::string join_reversed(std::string_view names);
 
 }  // namespace jobscope

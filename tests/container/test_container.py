@@ -5,6 +5,7 @@
 A job of the machine is watched from within, and people's programs are scraped from another network.
 """
 import http.client
+import json
 import os
 import re
 import shutil
@@ -298,3 +299,55 @@ def test_symbols_need_syslog(image, profile, network, programs):
                              "--config.names", names, "--config.check", timeout=60)
     assert done.returncode != 0
     assert "CAP_SYSLOG" in said(done), said(done)
+
+
+def watching(word):
+    """Processes called jobscope with this word in their command that have given up CAP_SYSLOG, as they do when all
+    is attached."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if word.encode() in (entry / "cmdline").read_bytes() and (entry / "comm").read_text() == "jobscope\n":
+                capabilities = int(re.search(r"CapEff:\s*(\w+)", (entry / "status").read_text()).group(1), 16)
+                if not capabilities >> 34 & 1:
+                    found.append(entry.name)
+        except OSError:  # not a process, or gone
+            pass
+    return found
+
+
+def test_the_experiment_in_a_container(image, profile, tmp_path):
+    """Each block I/O of a job that runs outside, seen from within as it happens, and its histogram."""
+    disk = Path("/var/tmp") / f"jobscope-read-{os.getpid()}"
+    disk.write_bytes(os.urandom(1 << 20))
+    os.sync()
+
+    def begin(*words):
+        command = ["podman", *containers.storage(), "run", "--rm", "--network=host", "--pid=host",
+                   *options_of(LEAST, profile=profile), image, *words, "--comm", "container_job", "--json"]
+        return subprocess.Popen([str(word) for word in command], env=containers.environment(),
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    traced, latency = begin("trace", "block", "--count", "23", "--for", "60s"), begin("io-latency", "20", "1")
+    try:
+        deadline = time.monotonic() + 60
+        while len(watching("container_job")) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        subprocess.run(["python3", "-c", """
+import ctypes, mmap, os, sys
+ctypes.CDLL(None).prctl(15, b"container_job", 0, 0, 0)
+fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+room = mmap.mmap(-1, 4096)
+for i in range(23): os.preadv(fd, [room], i * 4096)
+""", disk], check=True)
+        out, err = traced.communicate(timeout=60)
+        assert traced.returncode == 0 and out.count("container_job") == 23, out + err
+        out, err = latency.communicate(timeout=60)
+        assert latency.returncode == 0, err
+        round_, = [json.loads(line) for line in out.splitlines()]
+        assert sum(h["latency_us"]["count"] for h in round_["histograms"]) == 23, out
+    finally:
+        for process in (traced, latency):
+            process.kill()
+            process.wait()
+        disk.unlink()

@@ -98,6 +98,35 @@ echo $sleeper >attach.pid
 kill $sleeper
 said "a job that ran already"
 
+# Events as they happen, and rounds of histograms: each is ready when it has given up capabilities.
+ready() { # PID
+  local mine
+  mine=$(grep CapEff /proc/self/status)
+  for _ in {1..300}; do
+    [[ $(grep CapEff "/proc/$1/status") != "$mine" ]] && return
+    sleep 0.1
+  done
+}
+"$bin/jobscope" io-latency -o --comm read_file --json >latency.jsonl 2>latency.err &
+latency=$!
+"$bin/jobscope" trace block --comm read_file --json --count 23 --for 60s >block.jsonl 2>block.err &
+block=$!
+"$bin/jobscope" trace process --comm exit_with --json --for 20s >process.jsonl 2>process.err &
+process=$!
+"$bin/jobscope" trace wait --over 100ms --comm sleep_wait --json --count 1 --for 60s >wait.jsonl 2>wait.err &
+waiting=$!
+"$bin/jobscope" trace tracepoint:syscalls:sys_enter_getppid --comm sleep_wait --json --for 2s >point.jsonl 2>point.err
+echo $? >point.rc
+for pid in $latency $block $process $waiting; do ready $pid; done
+"$bin/read_file" direct /tmp/disk/big 23 >/dev/null
+WORKLOAD_MS=300 "$bin/sleep_wait" >/dev/null
+for _ in {1..7}; do "$bin/exit_with" 3; done
+wait $block $waiting
+sleep 1
+kill -TERM $latency $process
+wait $latency $process
+said "traces"
+
 # The programs that come with jobscope: all that can run together, and known numbers under those that look
 # into the kernel.
 names=$(cd "$bin/programs" && printf '%s,' *.yaml | sed 's/\.yaml//g; s/io-latency-classic,//')

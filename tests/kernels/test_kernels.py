@@ -235,6 +235,27 @@ def test_a_job_that_ran_already(home):
     assert thread["tid"] == int(home.text("attach.pid")) and part(thread, "sleep") >= 0.8 * 1000 * MS, thread
 
 
+def json_lines(home, name):
+    return [json.loads(line) for line in home.text(name).splitlines()]
+
+
+def test_block_io_as_it_happens(home):
+    lines = [line for line in json_lines(home, "block.jsonl") if line["type"] != "lost"]
+    assert len(lines) == 23, home.text("block.err")
+    assert {(line["comm"], line["operation"]) for line in lines} == {("read_file", "read")}
+    reads, = [h for r in json_lines(home, "latency.jsonl") for h in r["histograms"] if h["operation"] == "read"]
+    assert reads["latency_us"]["count"] == 23, home.text("latency.err")
+    assert abs(reads["latency_us"]["sum"] - sum(line["latency_us"] for line in lines)) <= 23
+
+
+def test_processes_and_waits_as_they_happen(home):
+    exits = [line for line in json_lines(home, "process.jsonl") if line.get("type") == "exit"]
+    assert [line["code"] for line in exits] == [3] * 7, home.text("process.err")
+    wait, = [line for line in json_lines(home, "wait.jsonl") if line["type"] == "wait"]
+    assert wait["reason"] == "sleep", home.text("wait.err")
+    assert home.text("point.rc").strip() == "0", home.text("point.err")
+
+
 # Programs that come with jobscope and have nothing to attach to: no such hook in this kernel, or no such library in
 # a guest. USDT in a library needs BPF cookies (5.15).
 NO_HOOK = re.compile(r"page-cache:on_(dirty|dirty_page|lookup|fault)|python-(gc|imports):on_(start|done)_library|"

@@ -1,4 +1,4 @@
-#include "probes/blockio/hooks.h"
+#include "src/bpf/block_hooks.h"
 
 #include <cstring>
 
