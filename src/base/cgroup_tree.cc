@@ -104,6 +104,7 @@ void CgroupTree::walk() {
     unwatched_ = 0;
   }
   seen_.emplace();
+  watches_.clear();  // the ends of some may be among the news that were lost
   visit("/");
   const std::map<std::string, uint64_t> before = paths_;
   for (auto at = before.rbegin(); at != before.rend(); ++at)
@@ -143,8 +144,13 @@ std::vector<std::string> CgroupTree::enter(const std::string& path) {
   // Two links, of its parent and itself: none of a directory below it.
   std::vector<std::string> children;
   if (info.st_nlink == 2) return children;
-  DIR* directory = ::fdopendir(::dup(fd.get()));
-  if (directory == nullptr) return children;
+  Fd list(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  DIR* directory = list ? ::fdopendir(list.get()) : nullptr;
+  if (directory == nullptr) {
+    overlook();
+    return children;
+  }
+  (void)list.release();  // closedir() closes it
   while (const dirent* entry = ::readdir(directory)) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != ".." && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))

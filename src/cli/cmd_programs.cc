@@ -17,6 +17,7 @@
 #include "src/base/notify.h"
 #include "src/cli/command.h"
 #include "src/cli/metrics_server.h"
+#include "src/cli/programs_losses.h"
 #include "src/cli/signals.h"
 #include "src/jobs/job_finder.h"
 #include "src/otlp/config.h"
@@ -167,6 +168,24 @@ Result<std::vector<ProgramFiles>> read_files(const ProgramsOptions& options, con
   return files;
 }
 
+bool names_symbols(const std::vector<LabelConfig>& labels) {
+  for (const LabelConfig& label : labels)
+    for (const DecoderConfig& decoder : label.decoders)
+      if (decoder.name == "ksym" || decoder.name == "kstack") return true;
+  return false;
+}
+
+// Whether addresses of the kernel are to be named, which takes a capability.
+bool names_symbols(const std::vector<ProgramFiles>& files) {
+  const auto any = [](const auto& metrics) {
+    return std::any_of(metrics.begin(), metrics.end(),
+                       [](const auto& one) { return names_symbols(one.labels); });
+  };
+  return std::any_of(files.begin(), files.end(), [&](const ProgramFiles& one) {
+    return any(one.config.counters) || any(one.config.histograms) || any(one.config.spans);
+  });
+}
+
 // Where spans go, if a configuration has some; empty: nowhere.
 Result<std::optional<OtlpConfig>> read_span_target(const std::vector<ProgramFiles>& files,
                                                    const Log& log) {
@@ -282,6 +301,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
         log));
   const uint64_t started = monotonic_now();
   std::vector<ProgramFiles> files = TRY(read_files(options, log));
+  if (names_symbols(files)) sources.learn_symbols();
   std::optional<OtlpConfig> span_target;
   if (!options.check) span_target = TRY(read_span_target(files, log));
   ProgramSet::Options set;

@@ -11,10 +11,10 @@
 #include "src/base/caps.h"
 #include "src/base/clock.h"
 #include "src/cli/command.h"
-#include "src/jobs/job_name.h"
 #include "src/cli/launch.h"
 #include "src/cli/signals.h"
 #include "src/cli/watch.h"
+#include "src/jobs/job_name.h"
 
 namespace jobscope {
 namespace {

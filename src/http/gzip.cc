@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "src/base/text.h"
 #include "src/http/message.h"
 
 namespace jobscope {
@@ -13,20 +14,6 @@ namespace {
 
 constexpr int kGzipWindow = 15 + 16;  // the largest window; 16: with gzip's header and trailer
 constexpr int kMemory = 8;            // zlib's default
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-// Takes what comes before `separator` off the text.
-std::string_view take(std::string_view& text, char separator) {
-  const size_t end = text.find(separator);
-  const std::string_view taken = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return trimmed(taken);
-}
 
 // zlib takes input in pieces that an unsigned int can count.
 void give_input(z_stream& stream, std::string_view& bytes) {
@@ -41,12 +28,12 @@ void give_input(z_stream& stream, std::string_view& bytes) {
 bool accepts_gzip(std::string_view accept_encoding) {
   std::optional<double> gzip, any, identity;
   while (!accept_encoding.empty()) {
-    std::string_view range = take(accept_encoding, ',');
-    const std::string_view coding = take(range, ';');
+    std::string_view range = take_until(accept_encoding, ',');
+    const std::string_view coding = take_until(range, ';');
     double weight = 1;
     while (!range.empty()) {
-      std::string_view parameter = take(range, ';');
-      const std::string_view name = take(parameter, '=');
+      std::string_view parameter = take_until(range, ';');
+      const std::string_view name = take_until(parameter, '=');
       if (!equal_without_case(name, "q")) continue;
       const auto [end, error] =
           std::from_chars(parameter.data(), parameter.data() + parameter.size(), weight);

@@ -6,18 +6,13 @@
 #include <charconv>
 #include <optional>
 
+#include "src/base/text.h"
 #include "src/http/url.h"
 
 namespace jobscope {
 namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string out;
@@ -40,9 +35,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
 std::optional<Pairs> read_pairs(std::string_view text) {
   Pairs pairs;
   while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    const std::string_view entry = trimmed(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
+    const std::string_view entry = take_until(text, ',');
     if (entry.empty()) continue;
     const size_t equals = entry.find('=');
     if (equals == std::string_view::npos) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "src/base/text.h"
 #include "src/base/utf8.h"
 
 namespace jobscope {
@@ -119,32 +120,18 @@ class Writer {
   std::string& out_;
 };
 
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-// Takes what comes before `separator` off the text.
-std::string_view take(std::string_view& text, char separator) {
-  const size_t end = text.find(separator);
-  const std::string_view taken = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return trimmed(taken);
-}
-
 }  // namespace
 
 Exposition negotiate(std::string_view accept) {
   double text = 0, openmetrics = 0;  // weights
   while (!accept.empty()) {
-    std::string_view range = take(accept, ',');
-    const std::string_view type = take(range, ';');
+    std::string_view range = take_until(accept, ',');
+    const std::string_view type = take_until(range, ';');
     double weight = 1;
     bool other_version = false;
     while (!range.empty()) {
-      std::string_view parameter = take(range, ';');
-      const std::string_view name = take(parameter, '=');
+      std::string_view parameter = take_until(range, ';');
+      const std::string_view name = take_until(parameter, '=');
       if (parameter.size() >= 2 && parameter.front() == '"' && parameter.back() == '"')
         parameter = parameter.substr(1, parameter.size() - 2);
       if (name == "q")

@@ -19,7 +19,8 @@ class Births {
 
   virtual int fd() const = 0;  // readable when there are some
   virtual void drain() = 0;
-  virtual uint64_t lost() const = 0;  // births that there was no room for
+  // Births that there was no room for. From any thread.
+  virtual uint64_t lost() const = 0;
 };
 
 }  // namespace jobscope

@@ -53,8 +53,12 @@ std::string MachineSources::block_device(uint32_t major, uint32_t minor) const {
   return "";
 }
 
-std::string MachineSources::kernel_symbol(uint64_t address) const {
+void MachineSources::learn_symbols() const {
   std::call_once(symbols_read_, [this] { read_symbols(); });
+}
+
+std::string MachineSources::kernel_symbol(uint64_t address) const {
+  learn_symbols();
   const auto after = std::upper_bound(symbols_.begin(), symbols_.end(), address,
                                       [](uint64_t a, const auto& s) { return a < s.first; });
   return after == symbols_.begin() ? "" : std::prev(after)->second;

@@ -29,6 +29,8 @@ class MachineSources : public DecoderSources {
   // The symbol that the address lies in. Symbols are read once; to those that may not see addresses
   // none is known.
   std::string kernel_symbol(uint64_t address) const override;
+  // Reads them now, while we may.
+  void learn_symbols() const;
   std::string cgroup_path(uint64_t id) const override { return places_.cgroup_path(id); }
   std::string pci_name(std::string_view level, uint32_t id) const override;
   std::optional<JobLabels> job(JobKey kind, uint64_t number) const override {

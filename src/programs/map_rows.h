@@ -20,6 +20,7 @@ class MapRows {
   // values are not of 8 bytes.
   static Result<MapRows> of(int map);
 
+  uint32_t id() const { return info_.id; }  // the kernel's
   uint32_t key_size() const { return info_.key_size; }
   uint32_t entries() const { return info_.max_entries; }
   bool per_cpu() const { return per_cpu_; }
@@ -30,6 +31,10 @@ class MapRows {
   // most). An error of `f` ends it.
   using Visitor = std::function<Result<>(std::string_view key, std::span<const uint64_t> values)>;
   Result<> for_each(const Visitor& f);
+  // Arrays keep all their rows.
+  bool can_remove() const {
+    return info_.type != BPF_MAP_TYPE_ARRAY && info_.type != BPF_MAP_TYPE_PERCPU_ARRAY;
+  }
   void remove(const std::string& key) const { bpf_map_delete_elem(map_, key.data()); }
   // Takes all rows out.
   void clear() const;

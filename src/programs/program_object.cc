@@ -10,6 +10,7 @@
 #include <bpf/btf.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -43,6 +44,10 @@ Result<> open_in_child(const std::string& bytes) {
     ::setrlimit(RLIMIT_AS, &memory);
     ::setrlimit(RLIMIT_CORE, &no_core);
     ::signal(SIGALRM, SIG_DFL);
+    sigset_t alarm;  // the caller may hold it back
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    ::sigprocmask(SIG_UNBLOCK, &alarm, nullptr);
     ::alarm(kMostSeconds);
     libbpf_set_print(nullptr);
     open_bytes(bytes, "check", "");
@@ -75,6 +80,20 @@ bool is_iterator(const bpf_program* program) {
   const std::string section = section_of(program);
   return section.starts_with(kIterator) && section.find('/') != std::string::npos &&
          bpf_program__type(program) == BPF_PROG_TYPE_TRACING;
+}
+
+// Ids of the maps that a loaded program uses.
+std::vector<uint32_t> maps_of(const bpf_program* program) {
+  bpf_prog_info info{};
+  uint32_t size = sizeof(info);
+  if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) return {};
+  std::vector<uint32_t> ids(info.nr_map_ids);
+  info = {};
+  info.nr_map_ids = static_cast<uint32_t>(ids.size());
+  info.map_ids = reinterpret_cast<uintptr_t>(ids.data());
+  size = sizeof(info);
+  if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) return {};
+  return ids;
 }
 
 }  // namespace
@@ -232,7 +251,12 @@ Result<> ProgramObject::attach(bpf_program* program) {
     return log.failure("attaching to " + section, error);
   }
   attached_[name] = true;
-  (is_iterator(program) ? iterators_ : links_).push_back(std::move(link));
+  if (!is_iterator(program)) {
+    links_.push_back(std::move(link));
+    return {};
+  }
+  for (const uint32_t id : maps_of(program)) iterator_maps_.insert(id);
+  iterators_.push_back(std::move(link));
   return {};
 }
 

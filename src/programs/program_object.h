@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,8 @@ class ProgramObject {
   bool has_signed_values(const bpf_map* map) const;
 
   bool has_iterators() const { return !iterators_.empty(); }
+  // Whether a map, by the kernel's id, is one that programs at iterators use.
+  bool is_of_iterators(uint32_t map_id) const { return iterator_maps_.contains(map_id); }
   // Runs the programs at iterators, which may write maps. Their text is not read.
   void run_iterators() const;
   // Attaches to libraries that appeared meanwhile; the names of those programs that were attached.
@@ -74,6 +77,7 @@ class ProgramObject {
   std::string bytes_;  // libbpf reads them as long as the object lives
   std::unique_ptr<bpf_object, DestroyObject> object_;
   std::vector<Link> links_, iterators_;
+  std::set<uint32_t> iterator_maps_;        // ids
   std::map<std::string, std::string> why_;  // by program: why it is not attached
   std::map<std::string, bool> attached_;
   MappedFiles libraries_;

@@ -21,7 +21,7 @@ constexpr size_t kMostShown = 10'000;  // rows of a map, to people
 struct ProgramSet::Metric {
   std::string name;
   std::vector<LabelConfig> labels;
-  bool gauge = false;
+  MetricType type = MetricType::counter;
   std::optional<MapRows> rows;  // of a map; else:
   std::unique_ptr<EventCounter> events;
   std::optional<Series> series;
@@ -73,7 +73,26 @@ Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
     TRY(add_histogram(*loaded, histogram, sources));
   for (const SpanConfig& span : loaded->config.spans) TRY(add_span(*loaded, span, sources));
   for (size_t i = doubts; i < doubts_.size(); ++i) doubts_[i] = loaded->path + ": " + doubts_[i];
+  TRY(compare_names(*loaded));
   loaded_.push_back(std::move(loaded));
+  return {};
+}
+
+// Metrics that other configurations have, too.
+Result<> ProgramSet::compare_names(const Loaded& loaded) {
+  for (const auto& other : loaded_) {
+    for (const Metric& theirs : other->metrics) {
+      const auto ours = std::find_if(loaded.metrics.begin(), loaded.metrics.end(),
+                                     [&](const Metric& one) { return one.name == theirs.name; });
+      if (ours == loaded.metrics.end()) continue;
+      const std::string both = fmt::format("metric '{}' of {} is in {}, too", ours->name,
+                                           loaded.config.name, other->config.name);
+      if (ours->type != theirs.type)
+        return fail(both + ", as another kind", "use one of the two, or rename it");
+      doubts_.push_back(both +
+                        ": of series with the same labels only those of the latter are shown");
+    }
+  }
   return {};
 }
 
@@ -115,7 +134,7 @@ Result<> ProgramSet::add_counter(Loaded& loaded, CounterConfig config,
   const bpf_map* map = *found;
   Metric metric;
   metric.name = config.name;
-  metric.gauge = config.gauge;
+  metric.type = config.gauge ? MetricType::gauge : MetricType::counter;
   Result<> laid_out;
   if (config.perf_event_array) {
     TRY(lay_out(config.labels, {}, where, doubts_));
@@ -162,6 +181,7 @@ Result<> ProgramSet::add_histogram(Loaded& loaded, HistogramConfig config,
   if (!rows) return tl::unexpected(rows.error().context(fmt::format("map '{}'", config.name)));
   Metric metric;
   metric.name = config.name;
+  metric.type = MetricType::histogram;
   const MapShape shape = shape_of(*loaded.object, *found, *rows);
   metric.rows = std::move(*rows);
   const Result<> laid_out = lay_out(config.labels, loaded.object->key_type(*found), where, doubts_);
@@ -218,11 +238,13 @@ std::vector<MetricFamily> ProgramSet::read(uint64_t now) {
   for (const auto& loaded : loaded_) {
     if (loaded->object->has_iterators()) {
       for (const Metric& metric : loaded->metrics)
-        if (metric.gauge && metric.rows) metric.rows->clear();  // what is gone has no row anew
+        if (metric.type == MetricType::gauge && metric.rows &&
+            loaded->object->is_of_iterators(metric.rows->id()))
+          metric.rows->clear();  // what is gone has no row anew
       loaded->object->run_iterators();
     }
     for (Metric& metric : loaded->metrics)
-      if (const Result<> done = read_metric(*loaded, metric, now, families); !done)
+      if (const Result<> done = read_metric(metric, now, families); !done)
         log_error(*loaded, metric.name, done.error());
   }
   add_own_families(families);
@@ -230,26 +252,55 @@ std::vector<MetricFamily> ProgramSet::read(uint64_t now) {
   return families;
 }
 
-Result<> ProgramSet::read_metric(Loaded&, Metric& metric, uint64_t now,
+namespace {
+
+// Adds those that have other labels.
+template <class Kind>
+void add_series(std::vector<Kind> from, std::vector<Kind>& to) {
+  std::set<Labels> known;
+  for (const Kind& each : to) known.insert(each.labels);
+  for (Kind& each : from)
+    if (!known.contains(each.labels)) to.push_back(std::move(each));
+}
+
+// A metric may stand in two configurations; a scrape has each family, and each series, once.
+void add_family(MetricFamily family, std::vector<MetricFamily>& families) {
+  const auto same = std::find_if(families.begin(), families.end(),
+                                 [&](const auto& other) { return other.name == family.name; });
+  if (same == families.end()) {
+    families.push_back(std::move(family));
+    return;
+  }
+  add_series(std::move(family.samples), same->samples);
+  add_series(std::move(family.histograms), same->histograms);
+}
+
+}  // namespace
+
+Result<> ProgramSet::read_metric(Metric& metric, uint64_t now,
                                  std::vector<MetricFamily>& families) {
   if (metric.broken) return tl::unexpected(*metric.broken);
   if (metric.events) {
     metric.events->drain(now);
-    families.push_back(metric.events->family());
+    add_family(metric.events->family(), families);
     return {};
   }
   Series& series = *metric.series;
   series.begin(now);
   std::vector<std::string> retired;  // keys of processes that ended: nobody writes them any more
-  TRY(metric.rows->for_each(
+  const bool retires = ended_ && metric.rows->can_remove();
+  Result<> done = metric.rows->for_each(
       [&](std::string_view key, std::span<const uint64_t> values) -> Result<> {
-        const auto process = ended_ ? series.process_of(key) : std::nullopt;
+        const auto process = retires ? series.process_of(key) : std::nullopt;
         if (!process || !ended_->is_long_gone(*process)) return series.add(key, values);
+        TRY(series.retire(key, values));
         retired.emplace_back(key);
-        return series.retire(key, values);
-      }));
+        return {};
+      });
+  // After an error, too: what their jobs keep must not be read once more.
   for (const std::string& key : retired) metric.rows->remove(key);
-  families.push_back(metric.series->family());
+  TRY(std::move(done));
+  add_family(series.family(), families);
   return {};
 }
 

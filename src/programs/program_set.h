@@ -78,8 +78,8 @@ class ProgramSet {
   Result<> add_counter(Loaded& loaded, CounterConfig config, const DecoderSources& sources);
   Result<> add_histogram(Loaded& loaded, HistogramConfig config, const DecoderSources& sources);
   Result<> add_span(Loaded& loaded, SpanConfig config, const DecoderSources& sources);
-  Result<> read_metric(Loaded& loaded, Metric& metric, uint64_t now,
-                       std::vector<MetricFamily>& families);
+  Result<> compare_names(const Loaded& loaded);
+  Result<> read_metric(Metric& metric, uint64_t now, std::vector<MetricFamily>& families);
   void add_own_families(std::vector<MetricFamily>& families) const;
   void add_program_families(std::vector<MetricFamily>& families) const;
   void log_cgroups(Loaded& loaded);

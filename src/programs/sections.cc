@@ -9,16 +9,12 @@
 #include <cstring>
 #include <memory>
 
+#include "src/base/text.h"
+
 namespace jobscope {
 namespace {
 
 constexpr char kBar = '|';
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
 
 struct EndElf {
   void operator()(Elf* elf) const { elf_end(elf); }

@@ -149,18 +149,15 @@ std::optional<uint32_t> Series::process_of(std::string_view key) const {
 }
 
 Result<> Series::retire(std::string_view key, std::span<const uint64_t> values) {
-  TRY(add(key, values));
-  if (!process_ || !process_->decoders.empty() || by_cpu_) return {};
-  const auto row = cache_.find(key);
-  if (row == cache_.end() || row->second.slot == kNowhere) return {};
-  const Group& group = groups_[row->second.series];
+  return add_row(key, values, process_ && process_->decoders.empty());
+}
+
+void Series::keep(const Group& group, uint32_t slot, uint64_t value) {
   Retired& retired = retired_[joined(group.values)];
   if (retired.counts.empty())
     retired = {group.values, std::vector<uint64_t>(group.counts.size()), 0};
-  retired.counts[row->second.slot] += std::accumulate(values.begin(), values.end(), uint64_t{0});
+  retired.counts[slot] += value;
   retired.last = now_;
-  cache_.erase(row);
-  return {};
 }
 
 void Series::forget() {
@@ -171,28 +168,34 @@ void Series::forget() {
 }
 
 Result<> Series::add(std::string_view key, std::span<const uint64_t> values) {
+  return add_row(key, values, false);
+}
+
+Result<> Series::add_row(std::string_view key, std::span<const uint64_t> values, bool last) {
   if (!labelled_ && key != kOnlyKey) return {};
-  if (!by_cpu_) return add_value(key, std::accumulate(values.begin(), values.end(), uint64_t{0}));
+  if (!by_cpu_)
+    return add_value(key, std::accumulate(values.begin(), values.end(), uint64_t{0}), last);
   with_cpu_.assign(decoder_.size() == sizeof(uint16_t) ? key.substr(0, 0) : key);
   const size_t end = with_cpu_.size();
   for (size_t cpu = 0; cpu < values.size(); ++cpu) {
     const auto number = static_cast<uint16_t>(cpu);
     with_cpu_.resize(end);
     with_cpu_.append(reinterpret_cast<const char*>(&number), sizeof(number));
-    TRY(add_value(with_cpu_, values[cpu]));
+    TRY(add_value(with_cpu_, values[cpu], last));
   }
   return {};
 }
 
-Result<> Series::add_value(std::string_view key, uint64_t value) {
+Result<> Series::add_value(std::string_view key, uint64_t value, bool last) {
   ++rows_;
   auto known = cache_.find(key);
   Row row{};
   if (known != cache_.end()) {
     row = known->second;
+    if (last) cache_.erase(known);
   } else {
     row = TRY(decode(key));
-    if (row.series != kNowhere && cache_.size() < limits_.cached_keys)
+    if (!last && row.series != kNowhere && cache_.size() < limits_.cached_keys)
       cache_.emplace(std::string(key), row);
   }
   if (row.slot == kNowhere) return {};
@@ -204,6 +207,7 @@ Result<> Series::add_value(std::string_view key, uint64_t value) {
   }
   group.rows_in = reading_;
   group.counts[row.slot] += value;
+  if (last) keep(group, row.slot, value);
   return {};
 }
 

@@ -91,7 +91,10 @@ class Series {
     std::vector<uint64_t> counts;  // as of a group
     uint64_t last = 0;             // ns: when there was a row of it
   };
-  Result<> add_value(std::string_view key, uint64_t value);
+  // `last`: the row is to go, and its job keeps the value.
+  Result<> add_row(std::string_view key, std::span<const uint64_t> values, bool last);
+  Result<> add_value(std::string_view key, uint64_t value, bool last);
+  void keep(const Group& group, uint32_t slot, uint64_t value);
   void restore_retired();
   Result<Row> decode(std::string_view key);
   uint32_t group_of(std::vector<std::string> values);

@@ -205,6 +205,23 @@ TEST(CounterSeries, a_job_keeps_what_its_ended_processes_did) {
   EXPECT_EQ(total(280, {}), -1);  // it is forgotten
 }
 
+TEST(CounterSeries, a_job_keeps_the_values_of_each_cpu_without_a_cache_too) {
+  LabelConfig pid = label("pid", 0, 4), cpu = label("cpu", 4, 2);
+  pid.decoders.clear();
+  pid.job = JobKey::process;
+  SeriesLimits limits;
+  limits.cached_keys = 0;
+  auto series = counter({pid, cpu}, {4, true}, limits);
+  ASSERT_TRUE(series) << series.error().what;
+  series->begin(1);
+  const uint64_t counts[] = {7, 3};
+  ASSERT_TRUE(series->retire(raw<uint32_t>(23), counts));
+  const auto family = read(*series, {{raw<uint32_t>(23), {1, 0}}}, 2);
+  ASSERT_EQ(family->samples.size(), 2u);
+  EXPECT_EQ(family->samples[0].value, 8);
+  EXPECT_EQ(family->samples[1].value, 3);
+}
+
 TEST(CounterSeries, a_multiplier_makes_seconds_of_nanoseconds) {
   CounterConfig config;
   config.multiplier = 1e-9;

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "interop")]
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(TESTS / "interop"), str(TESTS)]
 import facts  # noqa: E402
+from skips import pytest_runtest_logreport, pytest_sessionfinish, pytest_terminal_summary  # noqa: E402,F401
 from subject import ALL, BUILD  # noqa: E402
 
 

@@ -64,6 +64,14 @@ def test_capabilities(keep):
             assert effective == of_bpf | 1 << 38
 
 
+def test_symbols_are_known_without_capabilities():
+    """What needs one is read before they are given up."""
+    case = next(case for case in ALL if case.name == "ksym")
+    with exporter.Exporter(COMMAND, BUILD / case.group, [case.name], "--capabilities.keep", "none") as process:
+        process.fill(case.fill_lines())
+        assert process.scrape().samples["ebpf_exporter_ksym", (("function", "do_exit"),)] == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_when_asked(number):
     with running() as process:

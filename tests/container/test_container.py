@@ -126,6 +126,12 @@ def test_without_the_pid_namespace_of_the_machine(contained):
     assert "--pid=host" in said(done)
 
 
+def test_programs_go_on_without_it(contained):
+    done = contained("programs", "--config.names", "runqlat", "--config.check", options=())
+    assert done.returncode == 0, said(done)
+    assert "--pid=host" in said(done)
+
+
 def test_with_the_usual_seccomp_profile(contained):
     done = contained("check", seccomp=False)
     if done.returncode == 0:

@@ -7,6 +7,7 @@ They need root, a real kernel and a few seconds of two cores.
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -15,8 +16,8 @@ import pytest
 import harness
 import machine
 
-EXPECTED_SKIPS = Path(__file__).with_name("expected_skips.txt")
-skipped = {}
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from skips import pytest_runtest_logreport, pytest_sessionfinish, pytest_terminal_summary  # noqa: E402,F401
 
 
 def pytest_sessionstart(session):
@@ -25,29 +26,6 @@ def pytest_sessionstart(session):
     if not os.access(harness.JOBSCOPE, os.X_OK):
         pytest.exit(f"{harness.JOBSCOPE} is not there; build it, or set JOBSCOPE", returncode=3)
     subprocess.run(["make", "-s", "-C", harness.WORKLOAD_SOURCES, f"OUT={harness.WORKLOADS}"], check=True)
-
-
-def expected_skips():
-    lines = (line.split("#")[0].strip() for line in EXPECTED_SKIPS.read_text().splitlines())
-    return {line for line in lines if line}
-
-
-def pytest_runtest_logreport(report):
-    if report.skipped:
-        name = report.nodeid.split("/")[-1]
-        skipped[name] = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-
-
-def pytest_sessionfinish(session, exitstatus):
-    surprises = {name: why for name, why in skipped.items() if name not in expected_skips()}
-    if surprises and exitstatus == 0:
-        session.exitstatus = 1
-
-
-def pytest_terminal_summary(terminalreporter):
-    for name, why in sorted(skipped.items()):
-        known = "expected" if name in expected_skips() else "NOT EXPECTED: see tests/runtime/expected_skips.txt"
-        terminalreporter.write_line(f"skipped {name}: {why} ({known})")
 
 
 @pytest.fixture

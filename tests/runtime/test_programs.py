@@ -19,7 +19,7 @@ import pytest
 
 from harness import JOBSCOPE, PYTHON, finish, start, wait_until
 from programs import OWN as HERE
-from programs import Programs
+from programs import PROGRAMS, Programs
 LOAD = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -54,7 +54,7 @@ def test_every_hook_counts_what_happened_there(library):
     with Programs("hooks") as exporter:
         series = exporter.scrape()
         unattached = exporter.unattached()
-        assert unattached == {"on_nothing", "on_library"} - set(), unattached
+        assert unattached == {"on_nothing", "on_library"}, unattached
         names = {labels["program"] for labels, _ in series.rows("ebpf_program_info")}
         assert "on_chosen_second" in names and "on_chosen_first" not in names
         assert series.sum("hook_runs_total", hook="SWITCH") > 0
@@ -92,6 +92,13 @@ def test_a_gauge_at_an_iterator_is_as_of_now():
         child.kill()
         child.wait()
         assert threads_of(child.pid) == []
+
+
+def test_a_gauge_that_no_iterator_sets_stays():
+    with Programs("hooks") as exporter:
+        ctypes.CDLL(None).getppid()
+        for _ in range(3):
+            assert [value for _, value in exporter.scrape().rows("latest")] == [23]
 
 
 def test_labels_come_from_the_type_of_the_key():
@@ -220,6 +227,17 @@ def test_metrics_are_served_as_they_are_asked_for():
         assert b"/metrics" in exporter.get("/")[2]
         assert re.search(rb"### Map: numbers_total\n\n```\n[0-9a-f]{16} -> 1\n", exporter.get("/maps")[2])
         assert exporter.get("/other")[0] == 404
+
+
+def test_a_metric_of_two_configurations_is_one_family():
+    both = ["io-latency", "io-latency-classic"]
+    with Programs(*both, folder=PROGRAMS) as exporter:
+        exporter.scrape()  # Series.parse() fails if a series is there twice
+        text = exporter.get("/metrics")[2].decode()
+        assert text.count("# TYPE ebpf_exporter_io_latency_seconds ") == 1
+        assert "ebpf_exporter_io_latency_seconds_count " in text
+    code, err = rejected("--config.dir", PROGRAMS, "--config.names", ",".join(both), "--config.check", "--config.strict")
+    assert code == 1 and "metric 'io_latency_seconds' of io-latency-classic is in io-latency, too" in err, err
 
 
 def test_without_debug_maps_are_not_shown():

@@ -22,6 +22,13 @@ struct {
   __type(value, s64);
 } threads SEC(".maps");
 
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 16);
+  __type(key, enum hook);
+  __type(value, u64);
+} latest SEC(".maps");
+
 static int count(enum hook hook) {
   u64 one = 1, *runs = bpf_map_lookup_elem(&hook_runs_total, &hook);
   if (runs)
@@ -57,7 +64,12 @@ SEC("raw_tp/neither_this_one")
 int on_chosen_first(void *ctx) { return count(NOWHERE); }
 
 SEC("tracepoint/syscalls/sys_enter_getppid")
-int on_chosen_second(void *ctx) { return count(CHOSEN); }
+int on_chosen_second(void *ctx) {
+  enum hook hook = CHOSEN;
+  u64 value = 23;
+  bpf_map_update_elem(&latest, &hook, &value, BPF_ANY);
+  return count(CHOSEN);
+}
 
 SEC("iter/task")
 int each_task(struct bpf_iter__task *ctx) {
