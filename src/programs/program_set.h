@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -83,10 +84,12 @@ class ProgramSet {
   void add_own_families(std::vector<MetricFamily>& families) const;
   void add_program_families(std::vector<MetricFamily>& families) const;
   void log_error(Loaded& loaded, const std::string& metric, const Error& error);
+  Result<> claim(const std::vector<std::string>& names, const std::string& whose);
 
   Options options_;
   std::vector<std::string> doubts_;
-  mutable std::mutex mutex_;  // of all below
+  std::map<std::string, std::string> claimed_;  // names of series, without the prefix → whose
+  mutable std::mutex mutex_;                    // of all below
   std::vector<std::unique_ptr<Loaded>> loaded_;
   std::optional<EndedProcesses> ended_;
 

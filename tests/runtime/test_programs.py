@@ -338,3 +338,42 @@ def test_a_map_that_changes_while_it_is_read():
         for each in busy:
             each.kill()
             finish(each)
+
+
+COUNTERS = """
+#include "jobscope.bpf.h"
+struct key { u32 a, bucket; };
+#define COUNTS(name) struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 8); __type(key, struct key); \\
+                              __type(value, u64); } name SEC(".maps");
+COUNTS(x) COUNTS(x_count) COUNTS(x_total) COUNTS(enabled_configs)
+SEC("tracepoint/syscalls/sys_enter_getpriority")
+int on_getpriority(void *ctx) { return 0; }
+char LICENSE[] SEC("license") = "GPL";
+"""
+
+
+def plain(kind, name, label="a"):
+    labels = ", ".join(f"{{name: {each}, size: 4, decoders: [{{name: uint}}]}}" for each in (label, "bucket"))
+    buckets = "bucket_type: linear, bucket_min: 0, bucket_max: 2, " if kind == "histograms" else ""
+    return f"metrics: {{{kind}: [{{name: {name}, help: h, {buckets}labels: [{labels}]}}]}}\n"
+
+
+@pytest.mark.parametrize("first, second, says", [
+    (plain("counters", "x"), plain("counters", "x"), "two metrics ebpf_exporter_x:"),
+    (plain("counters", "x"), plain("gauges", "x"), "two metrics ebpf_exporter_x:"),
+    (plain("counters", "x"), plain("counters", "x_total"), "two metrics ebpf_exporter_x_total:"),
+    (plain("histograms", "x"), plain("counters", "x_count"), "two metrics ebpf_exporter_x_count:"),
+    (plain("counters", "x"), plain("gauges", "enabled_configs"), "two metrics ebpf_exporter_enabled_configs:"),
+    (plain("histograms", "x", label="le"), None, "a label 'le'"),
+    (plain("counters", "x", label="9a"), None, "'9a' is no name of a label"),
+])
+def test_metrics_that_prometheus_would_refuse_are_told_at_the_start(tmp_path, first, second, says):
+    names = []
+    for name, config in ("first", first), ("second", second):
+        if config:
+            (tmp_path / f"{name}.yaml").write_text(config)
+            (tmp_path / f"{name}.bpf.c").write_text(COUNTERS)
+            names.append(name)
+    code, err = rejected("--config.dir", tmp_path, "--config.names", ",".join(names), "--config.check")
+    assert code == 2 and says in err, err
+    assert err.startswith("jobscope: ") and err.count("\n") == 1, err
