@@ -31,9 +31,21 @@ bpf_object* open_bytes(const std::string& bytes, const std::string& name,
   return bpf_object__open_mem(bytes.data(), bytes.size(), &options);
 }
 
+// All that libbpf does with an object up to where the kernel sees its programs.
+void load_nothing(const std::string& bytes, const std::string& btf_path) {
+  bpf_object* object = open_bytes(bytes, "check", btf_path);
+  bpf_program* program = nullptr;
+  if (!object) return;
+  bpf_object__for_each_program(program, object) {
+    bpf_program__set_autoload(program, true);
+    bpf_program__set_type(program, BPF_PROG_TYPE_UNSPEC);  // libbpf itself refuses it, at the end
+  }
+  bpf_object__load(object);
+}
+
 // libbpf trusts what it reads: an object that was cut or made to harm may end the process, so a
-// child opens it first.
-Result<> open_in_child(const std::string& bytes) {
+// child goes first.
+Result<> try_in_child(const std::string& bytes, const std::string& btf_path) {
   constexpr rlim_t kMostMemory = 2ULL << 30;
   constexpr unsigned kMostSeconds = 20;
   const pid_t child = ::fork();
@@ -45,7 +57,7 @@ Result<> open_in_child(const std::string& bytes) {
     ::signal(SIGALRM, SIG_DFL);
     ::alarm(kMostSeconds);
     libbpf_set_print(nullptr);
-    open_bytes(bytes, "check", "");
+    load_nothing(bytes, btf_path);
     ::_exit(0);
   }
   int status = 0;
@@ -124,7 +136,7 @@ Result<std::unique_ptr<ProgramObject>> ProgramObject::load(const ProgramConfig& 
     plan.barred[section] = section_alternatives(section);
     if (plan.barred[section].empty()) return fail("the section '" + section + "' names nothing");
   }
-  TRY(open_in_child(object));
+  TRY(try_in_child(object, btf_path));
   for (;;) {
     std::unique_ptr<ProgramObject> made(new ProgramObject);
     made->bytes_ = object;

@@ -5,6 +5,7 @@ import ctypes
 import gzip
 import http.client
 import os
+import random
 import re
 import shutil
 import signal
@@ -377,3 +378,19 @@ def test_metrics_that_prometheus_would_refuse_are_told_at_the_start(tmp_path, fi
     code, err = rejected("--config.dir", tmp_path, "--config.names", ",".join(names), "--config.check")
     assert code == 2 and says in err, err
     assert err.startswith("jobscope: ") and err.count("\n") == 1, err
+
+
+def test_an_object_that_libbpf_fails_on_when_it_loads_is_one_clear_line(tmp_path):
+    """Bits are flipped at random, always the same: none may end jobscope otherwise than in order."""
+    name = "biolatency"
+    whole = (JOBSCOPE.parent / "programs" / f"{name}.bpf.o").read_bytes()
+    shutil.copy(HERE.parents[2] / "programs" / f"{name}.yaml", tmp_path)
+    dice = random.Random(5)  # two of these ended it
+    for _ in range(101):
+        bytes_ = bytearray(whole)
+        for _ in range(dice.choice([1, 4, 16, 64])):
+            bytes_[dice.randrange(len(whole))] ^= 1 << dice.randrange(8)
+        (tmp_path / f"{name}.bpf.o").write_bytes(bytes_)
+        code, err = rejected("--config.dir", tmp_path, "--config.names", name, "--config.check")
+        assert code in (0, 2), (code, err)
+        assert code == 0 or err.startswith("jobscope: "), (code, err)
