@@ -394,3 +394,27 @@ def test_an_object_that_libbpf_fails_on_when_it_loads_is_one_clear_line(tmp_path
         code, err = rejected("--config.dir", tmp_path, "--config.names", name, "--config.check")
         assert code in (0, 2), (code, err)
         assert code == 0 or err.startswith("jobscope: "), (code, err)
+
+
+def test_a_compiler_that_hangs_is_ended_with_us(tmp_path):
+    subprocess.run([JOBSCOPE, "programs", "new", "hangs"], cwd=tmp_path, check=True, capture_output=True)
+    source = tmp_path / "hangs.bpf.c"
+    source.write_text('#include "never.h"\n' + source.read_text())
+    os.mkfifo(tmp_path / "never.h")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    def clang():
+        found = subprocess.run(["pgrep", "-f", f"clang.*{source}"], capture_output=True, text=True)
+        return found.stdout.split()
+
+    for ending in signal.SIGTERM, signal.SIGKILL:
+        process = start([JOBSCOPE, "programs", "--config.dir", tmp_path, "--config.names", "hangs", "--config.check"],
+                        env={**os.environ, "TMPDIR": str(scratch)})
+        wait_until(clang, "clang")
+        process.send_signal(ending)
+        _, err = finish(process, 20)
+        wait_until(lambda: not clang(), "clang to end")
+        if ending == signal.SIGTERM:
+            assert process.returncode == 2 and "was broken off" in err and err.count("\n") == 1, err
+            assert not list(scratch.iterdir())
