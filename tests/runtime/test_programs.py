@@ -418,3 +418,44 @@ def test_a_compiler_that_hangs_is_ended_with_us(tmp_path):
         if ending == signal.SIGTERM:
             assert process.returncode == 2 and "was broken off" in err and err.count("\n") == 1, err
             assert not list(scratch.iterdir())
+
+
+SPANS = """
+#include "jobscope.bpf.h"
+struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 1 << 22); } spans SEC(".maps");
+SEC("tracepoint/syscalls/sys_enter_getpriority")
+int on_getpriority(struct { u64 head; long number; u64 which, who; } *ctx) {
+  if (ctx->who < 1000000) return 0;
+  for (int i = 0; i < 64; ++i) {
+    u64 *span = bpf_ringbuf_reserve(&spans, sizeof(*span), 0);
+    if (!span) return 0;
+    *span = ctx->who;
+    bpf_ringbuf_submit(span, 0);
+  }
+  return 0;
+}
+char LICENSE[] SEC("license") = "GPL";
+"""
+
+
+def test_a_flood_of_spans_holds_nothing_up(tmp_path, monkeypatch):
+    """They come faster than they are read, to a collector that is not there."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    (tmp_path / "flood.bpf.c").write_text(SPANS)
+    (tmp_path / "flood.yaml").write_text(
+        "tracing: {spans: [{ringbuf: spans, name: s, labels: [{name: n, size: 8, decoders: [{name: uint}]}]}]}\n")
+    with Programs("flood", folder=tmp_path) as exporter:
+        flood = start([PYTHON, "-c", "import ctypes\nlibc = ctypes.CDLL(None)\n"
+                       "while True: libc.getpriority(0, 1000000)"])
+        try:
+            def spans():
+                return {name: value for (name, _), value in exporter.scrape().values.items()
+                        if name == "jobscope_programs_spans_total"}["jobscope_programs_spans_total"]
+            wait_until(lambda: spans() > 100_000, "spans")
+            before = spans()
+            wait_until(lambda: spans() > before, "more spans")
+            exporter.process.send_signal(signal.SIGTERM)
+            assert exporter.process.wait(15) == 0
+        finally:
+            flood.kill()
+            finish(flood)
