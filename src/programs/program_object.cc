@@ -336,7 +336,9 @@ std::vector<std::string> ProgramObject::look_for_libraries(uint64_t now) {
       if (binary_section(section_of(program)).binary != file.pattern) continue;
       const std::string name = bpf_program__name(program);
       const bool before = attached_[name];
-      if (const Result<> done = attach_binary(program, file.path); !done) {
+      // By its descriptor: what is at the path by now may be something else.
+      const std::string path = fmt::format("/proc/self/fd/{}", file.file.get());
+      if (const Result<> done = attach_binary(program, path); !done) {
         if (!before) why_[name] = done.error().what + " in " + file.path;
       } else if (!before) {
         why_.erase(name);
