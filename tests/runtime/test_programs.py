@@ -2,6 +2,7 @@
 ebpf_exporter's configurations are in tests/conformance, the programs that come along in
 test_programs_shipped.py."""
 import ctypes
+import fcntl
 import gzip
 import http.client
 import os
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import JOBSCOPE, PYTHON, finish, start, wait_until
+from harness import JOBSCOPE, PYTHON, end_tree, finish, start, wait_until
 from programs import Exporter, Series
 
 HERE = Path(__file__).with_name("programs")
@@ -459,3 +460,24 @@ def test_a_flood_of_spans_holds_nothing_up(tmp_path, monkeypatch):
         finally:
             flood.kill()
             finish(flood)
+
+
+def test_a_log_that_nobody_reads_holds_nothing_up():
+    ours, theirs = os.pipe()
+    fcntl.fcntl(theirs, 1031, 4096)  # F_SETPIPE_SZ
+    os.write(theirs, b"x" * 4096)  # it is full
+    exporter = Programs("layout")
+    process = start(exporter.command, stdout=subprocess.DEVNULL, stderr=theirs)
+    try:
+        def served():
+            try:
+                return exporter.get("/metrics")[0] == 200
+            except OSError:
+                return False
+        wait_until(served, "the server")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+    finally:
+        end_tree(process)
+        os.close(ours)
+        os.close(theirs)
