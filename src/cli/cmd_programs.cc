@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <set>
 
 #include "src/base/caller.h"
@@ -36,6 +38,8 @@ namespace fs = std::filesystem;
 constexpr int kBadInput = 2, kMissed = 1;
 constexpr std::chrono::seconds kLastSpans{3};  // to send what is queued at the end
 constexpr int kClockReadings = 3;
+constexpr int kLogWait = 100;                         // ms, for room to write a line
+constexpr size_t kLogLine = PIPE_BUF - 200;           // bytes: poll() promises room for PIPE_BUF
 constexpr int kEventTick = 100, kLibraryTick = 5000;  // ms
 
 struct ProgramsOptions {
@@ -58,18 +62,43 @@ std::string shipped_folder() {
   return (binary.parent_path().parent_path() / "share/jobscope/programs").lexically_normal();
 }
 
+// Lines on stderr, from any thread. If nobody takes them (a full pipe, a stopped terminal) they are
+// dropped and counted: serving goes on.
 class Log {
  public:
-  explicit Log(bool timestamps) : timestamps_(timestamps) {}
+  explicit Log(bool timestamps) : timestamps_(timestamps), state_(std::make_shared<State>()) {}
   void operator()(const std::string& line) const {
-    std::string text;
-    if (timestamps_)
-      text = fmt::format("{:%Y/%m/%d %H:%M:%S} ", fmt::localtime(std::time(nullptr)));
-    to_stderr(text + printable(line, style_for(STDERR_FILENO)) + "\n");
+    const std::lock_guard lock(state_->mutex);
+    pollfd to{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&to, 1, state_->dropped ? 0 : kLogWait) == 0) {
+      ++state_->dropped;
+      return;
+    }
+    if (const uint64_t dropped = std::exchange(state_->dropped, 0))
+      write(fmt::format("{} line(s) were dropped here: nobody took them", dropped));
+    write(line);
   }
 
  private:
+  struct State {
+    std::mutex mutex;
+    uint64_t dropped = 0;
+  };
+  void write(const std::string& line) const {
+    std::string text;
+    if (timestamps_)
+      text = fmt::format("{:%Y/%m/%d %H:%M:%S} ", fmt::localtime(std::time(nullptr)));
+    text += printable(line, style_for(STDERR_FILENO));
+    if (text.size() > kLogLine) {
+      size_t end = kLogLine;
+      while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // within a character
+      text = text.substr(0, end) + " …";
+    }
+    to_stderr(text + "\n");
+  }
+
   bool timestamps_;
+  std::shared_ptr<State> state_;
 };
 
 std::vector<std::string> split(const std::string& list) {

@@ -14,7 +14,25 @@
 namespace jobscope {
 
 namespace {
+
 constexpr size_t kMostShown = 10'000;  // rows of a map, to people
+
+// Metrics of our own that have ebpf_exporter's prefix.
+constexpr std::string_view kOwnCounters[] = {
+    "decoder_errors_total", "ebpf_program_run_time_seconds", "ebpf_program_run_count_total"};
+constexpr std::string_view kOwnGauges[] = {"enabled_configs", "ebpf_program_info",
+                                           "ebpf_program_attached"};
+
+// The names that its series have in either format.
+std::vector<std::string> names_of_counter(std::string name) {
+  if (name.ends_with("_total")) return {std::move(name)};
+  return {name, name + "_total"};  // in OpenMetrics
+}
+
+std::vector<std::string> names_of_histogram(const std::string& name) {
+  return {name, name + "_bucket", name + "_sum", name + "_count"};
+}
+
 }  // namespace
 
 // One metric and where its values come from.
@@ -48,6 +66,10 @@ Result<std::unique_ptr<ProgramSet>> ProgramSet::load(std::vector<ProgramFiles> f
   std::unique_ptr<ProgramSet> set(new ProgramSet);
   set->options_ = std::move(options);
   if (set->options_.is_there) set->ended_.emplace(set->options_.is_there);
+  const std::string ours = "jobscope's own";
+  for (const std::string_view name : kOwnCounters)
+    TRY(set->claim(names_of_counter(std::string(name)), ours));
+  for (const std::string_view name : kOwnGauges) TRY(set->claim({std::string(name)}, ours));
   for (ProgramFiles& each : files) {
     const std::string path = each.path;
     if (const Result<> added = set->add(std::move(each), sources); !added)
@@ -60,6 +82,13 @@ Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
   for (const auto& other : loaded_)
     if (other->config.name == files.config.name)
       return fail(fmt::format("the configuration '{}' is named twice", files.config.name));
+  const std::string of = fmt::format("of configuration '{}'", files.config.name);
+  for (const CounterConfig& counter : files.config.counters)
+    TRY(claim(counter.gauge ? std::vector{counter.name} : names_of_counter(counter.name),
+              fmt::format("{} '{}' {}", counter.gauge ? "gauge" : "counter", counter.name, of)));
+  for (const HistogramConfig& histogram : files.config.histograms)
+    TRY(claim(names_of_histogram(histogram.name),
+              fmt::format("histogram '{}' {}", histogram.name, of)));
   auto loaded = std::make_unique<Loaded>();
   loaded->config = std::move(files.config);
   loaded->path = std::move(files.path);
@@ -73,25 +102,18 @@ Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
     TRY(add_histogram(*loaded, histogram, sources));
   for (const SpanConfig& span : loaded->config.spans) TRY(add_span(*loaded, span, sources));
   for (size_t i = doubts; i < doubts_.size(); ++i) doubts_[i] = loaded->path + ": " + doubts_[i];
-  TRY(compare_names(*loaded));
   loaded_.push_back(std::move(loaded));
   return {};
 }
 
-// Metrics that other configurations have, too.
-Result<> ProgramSet::compare_names(const Loaded& loaded) {
-  for (const auto& other : loaded_) {
-    for (const Metric& theirs : other->metrics) {
-      const auto ours = std::find_if(loaded.metrics.begin(), loaded.metrics.end(),
-                                     [&](const Metric& one) { return one.name == theirs.name; });
-      if (ours == loaded.metrics.end()) continue;
-      const std::string both = fmt::format("metric '{}' of {} is in {}, too", ours->name,
-                                           loaded.config.name, other->config.name);
-      if (ours->type != theirs.type)
-        return fail(both + ", as another kind", "use one of the two, or rename it");
-      doubts_.push_back(both +
-                        ": of series with the same labels only those of the latter are shown");
-    }
+// Two metrics with the same series are an answer that Prometheus refuses as a whole.
+Result<> ProgramSet::claim(const std::vector<std::string>& names, const std::string& whose) {
+  for (const std::string& name : names) {
+    const auto [first, fresh] = claimed_.emplace(name, whose);
+    if (!fresh)
+      return fail(fmt::format("there would be two metrics ebpf_exporter_{}: {}, and {}", name,
+                              first->second, whose),
+                  "call one of the two otherwise, or run them apart");
   }
   return {};
 }
