@@ -81,7 +81,7 @@ struct signal_struct {
   atomic_t live; /* threads that have not begun to exit */
   int group_exit_code;
   unsigned int flags;
-  unsigned long maxrss; /* pages */
+  unsigned long maxrss;                 /* pages */
   unsigned long long sum_sched_runtime; /* ns on a CPU of threads that are gone */
   unsigned long min_flt, maj_flt;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // One program at each kind of hook that `jobscope programs` attaches by itself.
+// clang-format off: the others need its types
 #include "vmlinux.h"
+// clang-format on
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/usdt.bpf.h>
@@ -38,24 +40,16 @@ static int count(enum hook hook) {
 }
 
 SEC("fentry/no_such_function | kprobe/no_such_function | tp_btf/sched_switch")
-int on_switch(void *ctx) {
-  return count(SWITCH);
-}
+int on_switch(void *ctx) { return count(SWITCH); }
 
 SEC("perf_event/type=1,config=0,frequency=99")
-int on_sample(void *ctx) {
-  return count(SAMPLE);
-}
+int on_sample(void *ctx) { return count(SAMPLE); }
 
 SEC("uprobe/libjobscope_test.so:counted")
-int on_library(void *ctx) {
-  return count(LIBRARY);
-}
+int on_library(void *ctx) { return count(LIBRARY); }
 
 SEC("usdt/python3.11:python:gc__start")
-int on_gc(struct pt_regs *ctx) {
-  return count(GC);
-}
+int on_gc(struct pt_regs *ctx) { return count(GC); }
 
 SEC("xdp/lo")
 int on_packet(struct xdp_md *ctx) {
@@ -64,15 +58,11 @@ int on_packet(struct xdp_md *ctx) {
 }
 
 SEC("raw_tp/no_such_tracepoint")
-int on_nothing(void *ctx) {
-  return count(NOWHERE);
-}
+int on_nothing(void *ctx) { return count(NOWHERE); }
 
 // In `alternatives`: the first cannot be attached.
 SEC("raw_tp/neither_this_one")
-int on_chosen_first(void *ctx) {
-  return count(NOWHERE);
-}
+int on_chosen_first(void *ctx) { return count(NOWHERE); }
 
 SEC("tracepoint/syscalls/sys_enter_getppid")
 int on_chosen_second(void *ctx) {

@@ -14,11 +14,11 @@ struct {
 } calls SEC(".maps");
 
 SEC("tracepoint/syscalls/sys_enter_getpriority")
-int on_getpriority(struct { u64 head; long number; u64 which, who; } *ctx) {
+int on_getpriority(struct trace_event_raw_sys_enter *ctx) {
   char comm[16] = {};
   bpf_get_current_comm(comm, sizeof(comm));
   if (bpf_strncmp(comm, 11, "layout_load") != 0) return 0;
-  struct span span = {.began = bpf_ktime_get_ns(), .duration = 1000000, .who = ctx->who};
+  struct span span = {.began = bpf_ktime_get_ns(), .duration = 1000000, .who = ctx->args[1]};
   bpf_ringbuf_output(&calls, &span, sizeof(span), 0);
   return 0;
 }
