@@ -15,8 +15,8 @@ build=(
   libgmock-dev libgtest-dev
 )
 test=(
-  ccache clang-format clang-tidy git jq libclang-rt-14-dev pci.ids python3 python3-pytest python3-venv python3-yaml
-  shellcheck
+  ccache clang-format clang-tidy curl git jq libclang-rt-14-dev patch pci.ids python3 python3-pytest python3-venv
+  python3-yaml shellcheck
   e2fsprogs gcc iproute2 kmod libcap2-bin libgomp1 openssl procps sqlite3 strace sudo util-linux
   busybox-static cpio debian-archive-keyring g++-aarch64-linux-gnu gawk qemu-system-arm
   qemu-system-x86 xz-utils zstd

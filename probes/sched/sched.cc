@@ -62,8 +62,9 @@ class SchedProbe : public Probe {
     const auto wake_ups = {p.on_wakeup, p.on_first_wakeup};
     for (bpf_program* program : wake_ups) bpf_program__set_autoload(program, !has_sched_info());
     TRY(skeleton_.load(maps));
-    wakers_ = WakerTable(
-        InnerMap(bpf_map__fd(skeleton_->maps.wakers_now), bpf_map__fd(skeleton_->maps.wakers)));
+    wakers_ = WakerTable(InnerMap(bpf_map__fd(skeleton_->maps.wakers_now),
+                                  bpf_map__fd(skeleton_->maps.wakers),
+                                  bpf_object__btf_fd(skeleton_->obj)));
     if (!has_sched_info())
       for (bpf_program* program : wake_ups) links_.push_back(TRY(attach(program)));
     links_.push_back(TRY(attach(p.on_switch)));

@@ -156,7 +156,7 @@ PrivilegeFacts PrivilegeFacts::of_this_process(std::span<const char* const> argv
 Error lacking_privileges(const PrivilegeFacts& facts) {
   Error error;
   error.code = EPERM;
-  error.what = "watching a job needs " + joined(kWatchCapabilities, true, " and ") + " (and " +
+  error.what = "eBPF programs need " + joined(kWatchCapabilities, true, " and ") + " (and " +
                joined(kWatchCapabilities, false, ", ") + " to name files and libraries)";
   if (facts.user_namespace) {
     error.hint =
@@ -175,7 +175,9 @@ Error lacking_privileges(const PrivilegeFacts& facts) {
     std::string names;
     for (const NeededCapability& need : kWatchCapabilities)
       names += (names.empty() ? "" : ",") + lower_case(capability_name(need.value));
-    error.hint = "run it as: sudo " + command(facts) + "   (the job still runs as you)\n";
+    const bool runs_a_job = facts.argv.size() > 1 && facts.argv[1] == "run";
+    error.hint = "run it as: sudo " + command(facts) +
+                 (runs_a_job ? "   (the job still runs as you)\n" : "\n");
     if (facts.nosuid)
       error.hint += "(setcap cannot help: " + facts.binary + " is on a file system mounted nosuid)";
     else

@@ -15,9 +15,9 @@ namespace jobscope {
 class InnerMap {
  public:
   InnerMap() = default;
-  // `array`: of maps, with one entry; `inner`: the hash in it. Both stay the caller's and must live
-  // as long as this.
-  InnerMap(int array, int inner) : array_(array), current_(inner) {}
+  // `array`: of maps, with one entry; `inner`: the hash in it; `types`: the BTF that the object
+  // with these maps was loaded with. All stay the caller's and must live as long as this.
+  InnerMap(int array, int inner, int types) : array_(array), current_(inner), types_(types) {}
 
   // The hash that is being written; -1 if there is none.
   int fd() const { return current_; }
@@ -53,7 +53,7 @@ class InnerMap {
   // updating map-in-map"), 4.19.
   Result<> exchange();
 
-  int array_ = -1, current_ = -1, spare_ = -1;
+  int array_ = -1, current_ = -1, types_ = -1, spare_ = -1;
   uint64_t emptied_at_ = 0;  // `entries` then
   Fd second_;
 };

@@ -56,6 +56,7 @@ Result<> SharedMaps::keep(bpf_object* object) {
     Fd copy(fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3));
     if (!copy) return fail_errno("keeping the BPF map " + name);
     maps_.emplace(name, std::move(copy));
+    types_.emplace(name, Fd(fcntl(bpf_object__btf_fd(object), F_DUPFD_CLOEXEC, 3)));
   }
   return {};
 }
@@ -63,6 +64,11 @@ Result<> SharedMaps::keep(bpf_object* object) {
 int SharedMaps::fd(const std::string& name) const {
   const auto found = maps_.find(name);
   return found == maps_.end() ? -1 : found->second.get();
+}
+
+int SharedMaps::types(const std::string& name) const {
+  const auto found = types_.find(name);
+  return found == types_.end() ? -1 : found->second.get();
 }
 
 uint64_t SharedMaps::bytes() const {

@@ -23,11 +23,13 @@ class SharedMaps {
   Result<> keep(bpf_object* object);
   // Descriptor of a shared map, -1 if no object had it.
   int fd(const std::string& name) const;
+  // Descriptor of the types (BTF) of a shared map, -1 if it was made without.
+  int types(const std::string& name) const;
   // Bytes that the kernel holds for all maps given to keep() or own(), by its own reckoning.
   uint64_t bytes() const;
 
  private:
-  std::map<std::string, Fd> maps_;
+  std::map<std::string, Fd> maps_, types_;
 };
 
 // Bytes of kernel memory behind a map (fdinfo's memlock); 0 if unknown.

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <set>
 
 #include "src/base/caller.h"
@@ -34,7 +36,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kBadInput = 2, kMissed = 1;
-constexpr std::chrono::seconds kLastSpans{3};         // to send what is queued at the end
+constexpr std::chrono::seconds kLastSpans{3};  // to send what is queued at the end
+constexpr int kClockReadings = 3;
+constexpr int kLogWait = 100;                         // ms, for room to write a line
+constexpr size_t kLogLine = PIPE_BUF - 200;           // bytes: poll() promises room for PIPE_BUF
 constexpr int kEventTick = 100, kLibraryTick = 5000;  // ms
 
 struct ProgramsOptions {
@@ -57,18 +62,43 @@ std::string shipped_folder() {
   return (binary.parent_path().parent_path() / "share/jobscope/programs").lexically_normal();
 }
 
+// Lines on stderr, from any thread. If nobody takes them (a full pipe, a stopped terminal) they are
+// dropped and counted: serving goes on.
 class Log {
  public:
-  explicit Log(bool timestamps) : timestamps_(timestamps) {}
+  explicit Log(bool timestamps) : timestamps_(timestamps), state_(std::make_shared<State>()) {}
   void operator()(const std::string& line) const {
-    std::string text;
-    if (timestamps_)
-      text = fmt::format("{:%Y/%m/%d %H:%M:%S} ", fmt::localtime(std::time(nullptr)));
-    to_stderr(text + printable(line, style_for(STDERR_FILENO)) + "\n");
+    const std::lock_guard lock(state_->mutex);
+    pollfd to{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&to, 1, state_->dropped ? 0 : kLogWait) == 0) {
+      ++state_->dropped;
+      return;
+    }
+    if (const uint64_t dropped = std::exchange(state_->dropped, 0))
+      write(fmt::format("{} line(s) were dropped here: nobody took them", dropped));
+    write(line);
   }
 
  private:
+  struct State {
+    std::mutex mutex;
+    uint64_t dropped = 0;
+  };
+  void write(const std::string& line) const {
+    std::string text;
+    if (timestamps_)
+      text = fmt::format("{:%Y/%m/%d %H:%M:%S} ", fmt::localtime(std::time(nullptr)));
+    text += printable(line, style_for(STDERR_FILENO));
+    if (text.size() > kLogLine) {
+      size_t end = kLogLine;
+      while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // within a character
+      text = text.substr(0, end) + " …";
+    }
+    to_stderr(text + "\n");
+  }
+
   bool timestamps_;
+  std::shared_ptr<State> state_;
 };
 
 std::vector<std::string> split(const std::string& list) {
@@ -146,13 +176,22 @@ class Machine {
   JobFinder finder_{places()};
 };
 
+// Of a configuration: the folder that a person names, else that of the programs that come along.
+std::string folder_of(const std::string& name, const std::string& folder) {
+  const std::string file = "/" + name + ".yaml", shipped = shipped_folder();
+  std::error_code ignored;
+  const bool other = !fs::exists(folder + file, ignored) && fs::exists(shipped + file, ignored);
+  return other ? shipped : folder;
+}
+
 Result<std::vector<ProgramFiles>> read_files(const ProgramsOptions& options, const Log& log) {
   const std::vector<std::string> names = split(options.names);
   if (names.empty())
     return fail("no program is named", "give --config.names; 'jobscope programs list' shows some");
   std::vector<ProgramFiles> files;
   for (const std::string& name : names) {
-    files.push_back(TRY(read_program_files(options.folder, name, options.btf_path)));
+    files.push_back(
+        TRY(read_program_files(folder_of(name, options.folder), name, options.btf_path)));
     for (const std::string& warning : files.back().config.warnings) log(warning);
   }
   return files;
@@ -177,7 +216,7 @@ bool names_symbols(const std::vector<ProgramFiles>& files) {
 }
 
 // Where spans go, if a configuration has some; empty: nowhere.
-Result<std::optional<OtlpConfig>> read_destination(const std::vector<ProgramFiles>& files,
+Result<std::optional<OtlpConfig>> read_span_target(const std::vector<ProgramFiles>& files,
                                                    const Log& log) {
   const bool spans = std::any_of(files.begin(), files.end(),
                                  [](const auto& one) { return !one.config.spans.empty(); });
@@ -185,7 +224,28 @@ Result<std::optional<OtlpConfig>> read_destination(const std::vector<ProgramFile
   OtlpConfig config = TRY(read_otlp_config(::getenv, "ebpf_exporter"));
   for (const std::string& warning : config.warnings) log(warning);
   if (!config.enabled) return std::nullopt;
+  log("spans go to " + config.url);
   return config;
+}
+
+// What is not of the programs themselves: spans, births of processes, cgroups.
+void add_families(const OtlpExporter* exporter, const Births* births, const CgroupTree* cgroups,
+                  std::vector<MetricFamily>& families) {
+  const auto add = [&](const char* name, const char* help, MetricType type, uint64_t value) {
+    families.push_back({name, help, type, {{{}, static_cast<double>(value)}}, {}});
+  };
+  if (exporter)
+    for (MetricFamily& family : otlp_metrics(exporter->counters()))
+      families.push_back(std::move(family));
+  if (births)
+    add("jobscope_births_lost_total",
+        "Processes whose birth there was no room for: those of them that lived too short to be "
+        "looked at have no job.",
+        MetricType::counter, births->lost());
+  if (cgroups)
+    add("jobscope_cgroups_unwatched",
+        "Cgroups that could not be learnt or watched; their paths may be unknown.",
+        MetricType::gauge, cgroups->unwatched());
 }
 
 void tell_manager(std::string_view message) {
@@ -204,6 +264,20 @@ std::unique_ptr<Births> watch_births(const ProgramSet& programs, Machine& machin
   return nullptr;
 }
 
+// Both clocks at one moment: of some readings the one that nothing came between.
+ClockOffset read_clocks() {
+  ClockOffset best;
+  uint64_t least = ~uint64_t{0};
+  for (int i = 0; i < kClockReadings; ++i) {
+    const uint64_t before = monotonic_now(), unix_ns = read_clock(CLOCK_REALTIME),
+                   after = monotonic_now();
+    if (after - before >= least) continue;
+    least = after - before;
+    best = {unix_ns, before + least / 2};
+  }
+  return best;
+}
+
 // Until somebody wants us to end.
 void serve(ProgramSet& programs, CgroupTree* cgroups, Births* births, JobSignals& signals) {
   std::vector<pollfd> polled = {{signals.fd(), POLLIN, 0},
@@ -217,8 +291,9 @@ void serve(ProgramSet& programs, CgroupTree* cgroups, Births* births, JobSignals
     while (const auto signal = signals.read())
       quit = signals.handle(*signal, 0) == JobSignals::Action::quit || quit;
     if (births) births->drain();
-    const uint64_t now = monotonic_now();
-    programs.drain(now);
+    const ClockOffset clocks = read_clocks();
+    const uint64_t now = clocks.monotonic_ns;
+    programs.drain(clocks);
     if (cgroups) programs.apply(cgroups->drain(now));
     if (now < next_look) continue;
     programs.look_for_libraries(now);
@@ -240,25 +315,24 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   places.cgroup_path = [&machine](uint64_t id) { return machine.full_cgroup_path(id); };
   places.job = [&machine](JobKey kind, uint64_t number) { return machine.job(kind, number); };
   const MachineSources sources(std::move(places));
-  std::unique_ptr<ProgramSet> programs;
-  std::unique_ptr<Births> births;
   std::unique_ptr<OtlpExporter> exporter;
+  std::unique_ptr<Births> births;
+  std::unique_ptr<ProgramSet> programs;
   std::optional<MetricsServer> server;  // before there is anything to serve: what is wrong shows
   if (!options.check)
     server = TRY(MetricsServer::listen(
         options.serve,
         [&] {
           std::vector<MetricFamily> families = programs->read(monotonic_now());
-          for (MetricFamily& each : losses_of(machine.cgroups(), births.get(), exporter.get()))
-            families.push_back(std::move(each));
+          add_families(exporter.get(), births.get(), machine.cgroups(), families);
           return families;
         },
         log));
   const uint64_t started = monotonic_now();
   std::vector<ProgramFiles> files = TRY(read_files(options, log));
   if (names_symbols(files)) sources.learn_symbols();
-  std::optional<OtlpConfig> destination;
-  if (!options.check) destination = TRY(read_destination(files, log));
+  std::optional<OtlpConfig> span_target;
+  if (!options.check) span_target = TRY(read_span_target(files, log));
   ProgramSet::Options set;
   set.btf_path = options.btf_path;
   set.limits = {options.series, options.cached_keys};
@@ -267,7 +341,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
     set.is_there = [](uint32_t pid) {
       return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH;
     };
-  if (destination)
+  if (span_target)
     set.send_span = [&exporter](const std::string& service, Span span) {
       exporter->send(service, std::move(span));
     };
@@ -277,27 +351,28 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
   const std::vector<std::string> missed = programs->missed();
   for (const std::string& line : programs->doubts()) log(line);
   for (const std::string& line : missed) log("not attached: " + line);
-  if (options.strict && (!missed.empty() || !programs->doubts().empty())) {
-    log(fmt::format(
-        "--config.strict: {} programs are not attached, {} lines above are of doubtful metrics",
-        missed.size(), programs->doubts().size()));
+  const bool well = missed.empty() && programs->doubts().empty();
+  const std::string summary = well ? "all is well"
+                                   : fmt::format("not attached: {}, doubtful: {}; see above",
+                                                 missed.size(), programs->doubts().size());
+  if (options.strict && !well) {
+    log("--config.strict: " + summary);
     return kMissed;
   }
-  log(fmt::format("{} configurations are loaded, in {} ms", split(options.names).size(),
+  const size_t count = split(options.names).size();
+  log(fmt::format("{} {} loaded, in {} ms", count,
+                  count == 1 ? "configuration is" : "configurations are",
                   (monotonic_now() - started) / 1'000'000));
   if (options.check) {
-    log("--config.check: all is well");
+    log("--config.check: " + summary);
     return 0;
   }
 
   if (options.debug) server->page("/maps", [&programs] { return programs->describe_maps(); });
   if (const auto list = TRY(kept(options.keep, programs->waits_for_libraries())))
     TRY(drop_all_but(*list));
-  // Threads come after that: each has capabilities of its own.
-  if (destination) {
-    log("spans go to " + destination->url.substr(0, destination->url.find('?')));
-    exporter = TRY(OtlpExporter::start(std::move(*destination), log));
-  }
+  // Threads have the capabilities of who starts them: from here on they may be started.
+  if (span_target) exporter = TRY(OtlpExporter::start(std::move(*span_target), log));
   server->start();
   for (const std::string& address : server->addresses()) log("listening on " + address);
   tell_manager("READY=1");
@@ -323,7 +398,10 @@ Result<int> list_shipped(const std::string& folder) {
 std::function<Result<int>()> declare_programs(CLI::App& app, const Invocation& invocation) {
   auto options = std::make_shared<ProgramsOptions>();
   options->folder = shipped_folder();
-  app.add_option("--config.dir", options->folder, "folder of NAME.yaml and NAME.bpf.o (or .bpf.c)")
+  app.add_option(
+         "--config.dir", options->folder,
+         "folder of NAME.yaml and NAME.bpf.o (or .bpf.c); names that it does not have are of the "
+         "programs that come with jobscope")
       ->type_name("DIR")
       ->capture_default_str();
   app.add_option("--config.names", options->names, "names of configurations, a,b,c")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/error.hpp>
@@ -25,6 +26,7 @@ using Parser = http::response_parser<http::string_body>;
 
 constexpr size_t kReadBytes = 16 << 10;
 constexpr uint32_t kHeaderBytes = 64 << 10;
+constexpr std::chrono::milliseconds kTick{100};
 constexpr const char* kCertificateHint =
     "if its authority is not one of this system's, give the file with the authority's certificate";
 
@@ -49,12 +51,16 @@ class Exchange {
     std::optional<error_code> result;
     context_.restart();
     start([&result](error_code error, size_t) { result = error; });
-    context_.run_until(deadline_);
+    bool given_up = false;
+    while (!result && !given_up && Clock::now() < deadline_) {
+      context_.run_until(call_.give_up ? std::min(deadline_, Clock::now() + kTick) : deadline_);
+      given_up = !result && call_.give_up && call_.give_up();
+    }
     if (result) return *result ? Result<>(problem(what, *result)) : Result<>();
     transport_->close();
     context_.restart();
     context_.run();  // the operation ends now, and uses nothing of ours any more
-    return problem(what, asio::error::timed_out);
+    return problem(what, given_up ? asio::error::operation_aborted : asio::error::timed_out);
   }
 
   tl::unexpected<Error> problem(const std::string& what, const error_code& error) {
@@ -116,14 +122,17 @@ class Exchange {
   Result<> write() {
     std::string head = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
                                    call_.method, url_.target, url_.authority());
-    for (const auto& [name, value] : call_.headers) head += name + ": " + value + "\r\n";
+    for (const auto& [name, value] : call_.headers)
+      head.append(name).append(": ").append(value).append("\r\n");
     if (!call_.body.empty() || (call_.method != "GET" && call_.method != "HEAD"))
       head += fmt::format("Content-Length: {}\r\n", call_.body.size());
     head += "\r\n";
-    const auto sent = wait("sending", [&](auto done) {
+    auto sent = wait("sending", [&](auto done) {
       transport_->write({asio::buffer(head), asio::buffer(call_.body)}, done);
     });
-    if (sent || last_error_ == asio::error::timed_out) return sent;
+    if (sent || last_error_ == asio::error::timed_out ||
+        last_error_ == asio::error::operation_aborted)
+      return sent;
     write_error_ = last_error_;
     return {};
   }

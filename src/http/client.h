@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "src/base/result.h"
@@ -17,7 +18,9 @@ struct HttpCall {
   HttpHeaders headers;      // Host, Content-Length and Connection are the client's
   std::string body;
   std::chrono::milliseconds timeout{10000};  // of all: name, connection, TLS, request, reply
-  size_t reply_bytes = 4 << 20;              // more is an error
+  // Asked some times a second, once there is a connection to wait for: true ends it.
+  std::function<bool()> give_up;
+  size_t reply_bytes = 4 << 20;  // more is an error
   // For https: from make_client_tls(), which reads files; keep it for many calls. Null: made for
   // this call, with the system's authorities.
   TlsContext tls;

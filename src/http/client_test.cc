@@ -20,7 +20,7 @@ constexpr const char* kSecret = "$2y$04$WUHhXETkX0fnYkrqZU3ta.V/MhsBGVkvl.skVEhB
 // Answers each connection with the same bytes, whatever it asks, and closes.
 class Canned {
  public:
-  explicit Canned(std::string bytes, bool close = true)
+  explicit Canned(const std::string& bytes, bool close = true)
       : listeners_(std::move(*open_listeners("127.0.0.1:0", {}))), thread_([this, bytes, close] {
           for (;;) {
             pollfd poll{listeners_[0].fd(), POLLIN, 0};
@@ -174,6 +174,18 @@ TEST_F(Client, time_is_a_total) {
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, ETIMEDOUT);
   EXPECT_THAT(reply.error().what, HasSubstr("GET " + hangs.url()));
+}
+
+TEST_F(Client, gives_up_when_asked_to) {
+  const Canned hangs("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", false);
+  HttpCall call;
+  call.url = hangs.url();
+  call.timeout = kPatience;
+  int asked = 0;
+  call.give_up = [&asked] { return ++asked == 3; };
+  const auto reply = http_send(call);
+  EXPECT_THAT(error_of(reply), HasSubstr("canceled"));
+  EXPECT_EQ(asked, 3);
 }
 
 TEST_F(Client, nobody_there) {

@@ -33,6 +33,28 @@ std::optional<std::chrono::milliseconds> retry_after(const std::string& text) {
 
 }  // namespace
 
+std::vector<MetricFamily> otlp_metrics(const OtlpCounters& counters) {
+  const auto number = [](uint64_t value) { return static_cast<double>(value); };
+  return {{"jobscope_otlp_spans_exported_total",
+           "Spans that the collector has.",
+           MetricType::counter,
+           {{{}, number(counters.exported)}},
+           {}},
+          {"jobscope_otlp_spans_dropped_total",
+           "Spans that were lost: the queue was full, the request failed, or the collector took it "
+           "without them.",
+           MetricType::counter,
+           {{{{"reason", "queue_full"}}, number(counters.dropped_full)},
+            {{{"reason", "failed"}}, number(counters.dropped_failed)},
+            {{{"reason", "rejected"}}, number(counters.dropped_rejected)}},
+           {}},
+          {"jobscope_otlp_spans_queued",
+           "Spans that wait to be sent, or are being sent.",
+           MetricType::gauge,
+           {{{}, number(counters.queued)}},
+           {}}};
+}
+
 OtlpExporter::OtlpExporter(OtlpConfig config, Log log)
     : config_(std::move(config)), log_(std::move(log)), random_(std::random_device()()) {}
 
@@ -144,6 +166,7 @@ Result<uint64_t> OtlpExporter::export_batch(std::vector<Item> batch) {
   }
   call.reply_bytes = kReplyBytes;
   call.tls = tls_;
+  call.give_up = [this] { return left(Clock::time_point::max()).count() <= 0; };
 
   const auto deadline = Clock::now() + config_.export_time;
   auto wait = config_.first_retry;

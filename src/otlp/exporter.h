@@ -15,6 +15,7 @@
 #include "src/base/result.h"
 #include "src/http/log_limit.h"
 #include "src/http/tls_context.h"
+#include "src/model/metric.h"
 #include "src/model/span.h"
 #include "src/otlp/config.h"
 
@@ -32,6 +33,8 @@ struct OtlpCounters {
   uint64_t retries = 0;           // of them
 };
 
+std::vector<MetricFamily> otlp_metrics(const OtlpCounters& counters);
+
 class OtlpExporter {
  public:
   using Log = std::function<void(std::string)>;
@@ -44,8 +47,8 @@ class OtlpExporter {
   // From any thread; never waits for the network. False: the queue is full, the span is dropped.
   // `service`: "" is the configuration's.
   bool send(std::string service, Span span);
-  // Tries for so long to send what is queued, and drops the rest. A request under way takes its
-  // time, at most config.timeout. Once.
+  // Tries for so long to send what is queued, and drops the rest; a request under way is ended
+  // then. Once.
   void stop(std::chrono::milliseconds flush);
   OtlpCounters counters() const;
 

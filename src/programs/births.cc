@@ -8,6 +8,9 @@
 namespace jobscope {
 namespace {
 
+// Those taken in one go. libbpf goes on as long as there are more, which may be for ever.
+constexpr size_t kMostAtOnce = 65'536;
+
 class KernelBirths : public Births {
  public:
   explicit KernelBirths(Tell tell) : tell_(std::move(tell)) {}
@@ -20,9 +23,10 @@ class KernelBirths : public Births {
     ring_.reset(ring_buffer__new(
         bpf_map__fd(skeleton_->maps.births),
         [](void* self, void* data, size_t) {
+          auto* births = static_cast<KernelBirths*>(self);
           const auto* one = static_cast<const birth*>(data);
-          static_cast<KernelBirths*>(self)->tell_(one->parent, one->child);
-          return 0;
+          births->tell_(one->parent, one->child);
+          return ++births->drained_ < kMostAtOnce ? 0 : -EAGAIN;
         },
         this, nullptr));
     if (!ring_) return log.failure("reading the ring of births", errno);
@@ -30,7 +34,10 @@ class KernelBirths : public Births {
   }
 
   int fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
-  void drain() override { ring_buffer__consume(ring_.get()); }
+  void drain() override {
+    drained_ = 0;
+    ring_buffer__consume(ring_.get());
+  }
   uint64_t lost() const override { return skeleton_->bss->lost; }
 
  private:
@@ -38,6 +45,7 @@ class KernelBirths : public Births {
     void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
   };
   Tell tell_;
+  size_t drained_ = 0;
   Skeleton<births_bpf> skeleton_;
   std::unique_ptr<ring_buffer, FreeRing> ring_;
 };

@@ -108,11 +108,13 @@ class Reader {
   size_t items_ = 0;
 };
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// May begin with a digit: the names of metrics get something put in front.
 bool is_name(std::string_view name) {
   const auto letter = [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; };
-  return !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
-    return letter(c) || c == '_' || (c >= '0' && c <= '9');
-  });
+  return !name.empty() && std::all_of(name.begin(), name.end(),
+                                      [&](char c) { return letter(c) || c == '_' || is_digit(c); });
 }
 
 class ConfigParser {
@@ -236,6 +238,10 @@ class ConfigParser {
     }
     histogram.multiplier = TRY(multiplier(node, "bucket_multiplier", where));
     histogram.labels = TRY(labels(node, where));
+    for (size_t i = 0; i + 1 < histogram.labels.size(); ++i)  // the last is no label: the bucket
+      if (histogram.labels[i].name == kBoundLabel)
+        return reader_.wrong(node["labels"], where + " has a label 'le'",
+                             "that is the label of its buckets' bounds: choose another name");
     config_.histograms.push_back(std::move(histogram));
     return {};
   }
@@ -297,7 +303,7 @@ class ConfigParser {
       LabelConfig label;
       label.name = TRY(reader_.needed_text(item, "name", "a label of " + of));
       const std::string where = fmt::format("label '{}' of {}", label.name, of);
-      if (!is_name(label.name) || label.name.starts_with("__"))
+      if (!is_label_name(label.name))
         return reader_.wrong(item["name"], fmt::format("'{}' is no name of a label", label.name));
       if (!names.insert(label.name).second)
         return reader_.wrong(item["name"], fmt::format("{} has two labels '{}'", of, label.name));
@@ -357,6 +363,10 @@ class ConfigParser {
 };
 
 }  // namespace
+
+bool is_label_name(std::string_view name) {
+  return is_name(name) && !is_digit(name.front()) && !name.starts_with("__");
+}
 
 Result<ProgramConfig> parse_program_config(const std::string& name, std::string_view yaml,
                                            const std::string& path) {

@@ -67,6 +67,9 @@ struct CgroupIdMapConfig {
   std::vector<std::string> regexps;
 };
 
+// The label of a histogram's bounds, which no other label may be called.
+constexpr std::string_view kBoundLabel = "le";
+
 struct ProgramConfig {
   std::string name;
   std::vector<CounterConfig> counters;  // and gauges
@@ -78,6 +81,8 @@ struct ProgramConfig {
   std::vector<std::vector<std::string>> alternatives;
   std::vector<std::string> warnings;  // keys that mean nothing, for the log
 };
+
+bool is_label_name(std::string_view name);
 
 // `path` is for messages: "PATH:LINE: what is wrong". A file of v1 (2018 to 2022, BCC) is an error
 // that says how to convert it.

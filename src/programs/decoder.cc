@@ -262,6 +262,8 @@ Result<KeyDecoder> KeyDecoder::make(const std::vector<LabelConfig>& labels, uint
     if (!config.decoders.empty()) decoder.names_.push_back(config.name);
     decoder.labels_.push_back(std::move(label));
   }
+  for (const std::string& name : decoder.names_)  // those of a key's type came unseen
+    if (!is_label_name(name)) return fail(fmt::format("'{}' is no name of a label", name));
   std::vector<std::string> names = decoder.names_;
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())

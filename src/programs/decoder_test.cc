@@ -186,5 +186,18 @@ TEST(KeyDecoder, adds_the_labels_of_the_job) {
   EXPECT_EQ(KeyDecoder::make({job}, 4, kSources).error().what, "there are two labels 'job'");
 }
 
+// Names of members come from the object, which may say anything.
+TEST(KeyDecoder, a_name_that_is_none_is_refused) {
+  const SourcesForTest sources;
+  for (const char* name : {"9a", "a b", "a\"} 1\n", "__a", ""}) {
+    LabelConfig label;
+    label.name = name;
+    label.size = 4;
+    label.decoders.resize(1);
+    label.decoders[0].name = "uint";
+    EXPECT_FALSE(KeyDecoder::make({label}, 4, sources)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace jobscope

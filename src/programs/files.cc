@@ -2,15 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "src/base/fd.h"
 #include "src/programs/compiler.h"
+#include "src/programs/whole_file.h"
 
 namespace jobscope {
 namespace {
@@ -18,28 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostYaml = 1 << 20, kMostObject = 64 << 20;  // bytes
-
-// A regular file, whole.
-Result<std::string> read_whole(const std::string& path, size_t most) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) return fail_errno("cannot read " + path);
-  struct stat what {};
-  if (::fstat(file.get(), &what) != 0) return fail_errno("cannot read " + path);
-  if (!S_ISREG(what.st_mode)) return fail("cannot read " + path + ": it is no regular file");
-  if (static_cast<size_t>(what.st_size) > most)
-    return fail(fmt::format("{}: the file has {} bytes, more than {}", path, what.st_size, most));
-  std::string bytes(static_cast<size_t>(what.st_size), 0);
-  size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t n = ::read(file.get(), bytes.data() + have, bytes.size() - have);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno("cannot read " + path);
-    if (n == 0) break;
-    have += static_cast<size_t>(n);
-  }
-  bytes.resize(have);
-  return bytes;
-}
 
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name.size() <= 128 && name.front() != '.' && name.front() != '-' &&
@@ -162,13 +139,10 @@ std::vector<ProgramSummary> list_programs(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() != ".yaml") continue;
     ProgramSummary summary{entry.path().stem().string(), {}};
-    std::ifstream file(entry.path());
-    std::getline(file, summary.about);
+    const Result<std::string> text = read_whole(entry.path(), kMostYaml);
+    if (!text) continue;
+    if (text->starts_with('#')) summary.about = text->substr(0, text->find('\n'));
     summary.about.erase(0, summary.about.find_first_not_of("# "));
-    if (file && file.peek() != EOF) {
-      std::ifstream again(entry.path());
-      if (again.get() != '#') summary.about.clear();
-    }
     found.push_back(std::move(summary));
   }
   std::sort(found.begin(), found.end(),

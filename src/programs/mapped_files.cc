@@ -1,5 +1,6 @@
 #include "src/programs/mapped_files.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -30,8 +31,12 @@ void MappedFiles::consider(const std::string& path, const std::string& name,
     struct stat what {};
     if (::stat(path.c_str(), &what) != 0 || !S_ISREG(what.st_mode)) continue;
     std::set<File>& files = files_[pattern];
-    if (files.size() < kMostFiles && files.emplace(what.st_dev, what.st_ino).second)
-      found.push_back({pattern, path});
+    if (files.size() >= kMostFiles || files.contains({what.st_dev, what.st_ino})) continue;
+    // Whoever maps it may put something else in its place meanwhile, such as a pipe.
+    Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!file || ::fstat(file.get(), &what) != 0 || !S_ISREG(what.st_mode)) continue;
+    if (files.emplace(what.st_dev, what.st_ino).second)
+      found.push_back({pattern, path, std::move(file)});
   }
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "src/base/fd.h"
+
 namespace jobscope {
 
 // Finds files by the last part of their path, which may be a pattern (`libtorch*.so`), once each:
@@ -22,7 +24,8 @@ class MappedFiles {
 
   struct Found {
     std::string pattern;
-    std::string path;  // that we can open, maybe below /proc/PID/root
+    std::string path;  // for messages, maybe below /proc/PID/root; another file may be there by now
+    Fd file;           // open for reading: a regular file, to be had as /proc/self/fd/N
   };
   // Files that were not found before. Young processes are looked at each time, others rarely: a
   // library that is loaded late is found late. `now`: CLOCK_MONOTONIC, ns.

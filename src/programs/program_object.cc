@@ -32,9 +32,21 @@ bpf_object* open_bytes(const std::string& bytes, const std::string& name,
   return bpf_object__open_mem(bytes.data(), bytes.size(), &options);
 }
 
+// All that libbpf does with an object up to where the kernel sees its programs.
+void load_nothing(const std::string& bytes, const std::string& btf_path) {
+  bpf_object* object = open_bytes(bytes, "check", btf_path);
+  bpf_program* program = nullptr;
+  if (!object) return;
+  bpf_object__for_each_program(program, object) {
+    bpf_program__set_autoload(program, true);
+    bpf_program__set_type(program, BPF_PROG_TYPE_UNSPEC);  // libbpf itself refuses it, at the end
+  }
+  bpf_object__load(object);
+}
+
 // libbpf trusts what it reads: an object that was cut or made to harm may end the process, so a
-// child opens it first.
-Result<> open_in_child(const std::string& bytes) {
+// child goes first.
+Result<> try_in_child(const std::string& bytes, const std::string& btf_path) {
   constexpr rlim_t kMostMemory = 2ULL << 30;
   constexpr unsigned kMostSeconds = 20;
   const pid_t child = ::fork();
@@ -50,7 +62,7 @@ Result<> open_in_child(const std::string& bytes) {
     ::sigprocmask(SIG_UNBLOCK, &alarm, nullptr);
     ::alarm(kMostSeconds);
     libbpf_set_print(nullptr);
-    open_bytes(bytes, "check", "");
+    load_nothing(bytes, btf_path);
     ::_exit(0);
   }
   int status = 0;
@@ -143,7 +155,7 @@ Result<std::unique_ptr<ProgramObject>> ProgramObject::load(const ProgramConfig& 
     plan.barred[section] = section_alternatives(section);
     if (plan.barred[section].empty()) return fail("the section '" + section + "' names nothing");
   }
-  TRY(open_in_child(object));
+  TRY(try_in_child(object, btf_path));
   for (;;) {
     std::unique_ptr<ProgramObject> made(new ProgramObject);
     made->bytes_ = object;
@@ -348,7 +360,9 @@ std::vector<std::string> ProgramObject::look_for_libraries(uint64_t now) {
       if (binary_section(section_of(program)).binary != file.pattern) continue;
       const std::string name = bpf_program__name(program);
       const bool before = attached_[name];
-      if (const Result<> done = attach_binary(program, file.path); !done) {
+      // By its descriptor: what is at the path by now may be something else.
+      const std::string path = fmt::format("/proc/self/fd/{}", file.file.get());
+      if (const Result<> done = attach_binary(program, path); !done) {
         if (!before) why_[name] = done.error().what + " in " + file.path;
       } else if (!before) {
         why_.erase(name);

@@ -14,7 +14,25 @@
 namespace jobscope {
 
 namespace {
+
 constexpr size_t kMostShown = 10'000;  // rows of a map, to people
+
+// Metrics of our own that have ebpf_exporter's prefix.
+constexpr std::string_view kOwnCounters[] = {
+    "decoder_errors_total", "ebpf_program_run_time_seconds", "ebpf_program_run_count_total"};
+constexpr std::string_view kOwnGauges[] = {"enabled_configs", "ebpf_program_info",
+                                           "ebpf_program_attached"};
+
+// The names that its series have in either format.
+std::vector<std::string> names_of_counter(std::string name) {
+  if (name.ends_with("_total")) return {std::move(name)};
+  return {name, name + "_total"};  // in OpenMetrics
+}
+
+std::vector<std::string> names_of_histogram(const std::string& name) {
+  return {name, name + "_bucket", name + "_sum", name + "_count"};
+}
+
 }  // namespace
 
 // One metric and where its values come from.
@@ -36,6 +54,7 @@ struct ProgramSet::Loaded {
   std::vector<Metric> metrics;
   std::vector<std::unique_ptr<SpanSource>> spans;
   std::optional<CgroupIdMap> cgroups;
+  bool cgroup_failed = false;  // and logged
   uint64_t decoder_errors = 0;
 };
 
@@ -47,6 +66,10 @@ Result<std::unique_ptr<ProgramSet>> ProgramSet::load(std::vector<ProgramFiles> f
   std::unique_ptr<ProgramSet> set(new ProgramSet);
   set->options_ = std::move(options);
   if (set->options_.is_there) set->ended_.emplace(set->options_.is_there);
+  const std::string ours = "jobscope's own";
+  for (const std::string_view name : kOwnCounters)
+    TRY(set->claim(names_of_counter(std::string(name)), ours));
+  for (const std::string_view name : kOwnGauges) TRY(set->claim({std::string(name)}, ours));
   for (ProgramFiles& each : files) {
     const std::string path = each.path;
     if (const Result<> added = set->add(std::move(each), sources); !added)
@@ -59,36 +82,38 @@ Result<> ProgramSet::add(ProgramFiles files, const DecoderSources& sources) {
   for (const auto& other : loaded_)
     if (other->config.name == files.config.name)
       return fail(fmt::format("the configuration '{}' is named twice", files.config.name));
+  const std::string of = fmt::format("of configuration '{}'", files.config.name);
+  for (const CounterConfig& counter : files.config.counters)
+    TRY(claim(counter.gauge ? std::vector{counter.name} : names_of_counter(counter.name),
+              fmt::format("{} '{}' {}", counter.gauge ? "gauge" : "counter", counter.name, of)));
+  for (const HistogramConfig& histogram : files.config.histograms)
+    TRY(claim(names_of_histogram(histogram.name),
+              fmt::format("histogram '{}' {}", histogram.name, of)));
   auto loaded = std::make_unique<Loaded>();
   loaded->config = std::move(files.config);
   loaded->path = std::move(files.path);
   auto object = ProgramObject::load(loaded->config, files.object, options_.btf_path);
   if (!object) return tl::unexpected(object.error().context(loaded->config.name + ".bpf.o"));
   loaded->object = std::move(*object);
+  const size_t doubts = doubts_.size();
   for (const CounterConfig& counter : loaded->config.counters)
     TRY(add_counter(*loaded, counter, sources));
   for (const HistogramConfig& histogram : loaded->config.histograms)
     TRY(add_histogram(*loaded, histogram, sources));
   for (const SpanConfig& span : loaded->config.spans) TRY(add_span(*loaded, span, sources));
-  TRY(compare_names(*loaded));
+  for (size_t i = doubts; i < doubts_.size(); ++i) doubts_[i] = loaded->path + ": " + doubts_[i];
   loaded_.push_back(std::move(loaded));
   return {};
 }
 
-// Metrics that other configurations have, too.
-Result<> ProgramSet::compare_names(const Loaded& loaded) {
-  for (const auto& other : loaded_) {
-    for (const Metric& theirs : other->metrics) {
-      const auto ours = std::find_if(loaded.metrics.begin(), loaded.metrics.end(),
-                                     [&](const Metric& one) { return one.name == theirs.name; });
-      if (ours == loaded.metrics.end()) continue;
-      const std::string both = fmt::format("metric '{}' of {} is in {}, too", ours->name,
-                                           loaded.config.name, other->config.name);
-      if (ours->type != theirs.type)
-        return fail(both + ", as another kind", "use one of the two, or rename it");
-      doubts_.push_back(both +
-                        ": of series with the same labels only those of the latter are shown");
-    }
+// Two metrics with the same series are an answer that Prometheus refuses as a whole.
+Result<> ProgramSet::claim(const std::vector<std::string>& names, const std::string& whose) {
+  for (const std::string& name : names) {
+    const auto [first, fresh] = claimed_.emplace(name, whose);
+    if (!fresh)
+      return fail(fmt::format("there would be two metrics ebpf_exporter_{}: {}, and {}", name,
+                              first->second, whose),
+                  "call one of the two otherwise, or run them apart");
   }
   return {};
 }
@@ -101,6 +126,10 @@ Result<const bpf_map*> map_of(const ProgramObject& object, const std::string& na
     return fail(
         fmt::format("the object has no map '{}', which the metric of this name needs", name));
   return map;
+}
+
+std::string in_one_line(const Error& error) {
+  return error.hint.empty() ? error.what : fmt::format("{} ({})", error.what, error.hint);
 }
 
 MapShape shape_of(const ProgramObject& object, const bpf_map* map, const MapRows& rows) {
@@ -158,7 +187,7 @@ Result<> ProgramSet::add_counter(Loaded& loaded, CounterConfig config,
     metric.series = std::move(*series);
   } else {
     metric.broken = laid_out.error();
-    doubts_.push_back(laid_out.error().what);
+    doubts_.push_back(in_one_line(*metric.broken));
   }
   metric.labels = config.labels;
   loaded.metrics.push_back(std::move(metric));
@@ -184,7 +213,7 @@ Result<> ProgramSet::add_histogram(Loaded& loaded, HistogramConfig config,
     metric.series = std::move(*series);
   } else {
     metric.broken = laid_out ? series.error().context(where) : series.error();
-    doubts_.push_back(metric.broken->what);
+    doubts_.push_back(in_one_line(*metric.broken));
   }
   metric.labels = config.labels;
   loaded.metrics.push_back(std::move(metric));
@@ -318,8 +347,9 @@ void ProgramSet::add_own_families(std::vector<MetricFamily>& families) const {
                      MetricType::counter,
                      {},
                      {}};
-  MetricFamily cgroups{"jobscope_programs_cgroup_id_map_failures_total",
-                       "Cgroups that could not be entered into the map, or taken out of it.",
+  MetricFamily cgroups{"jobscope_programs_cgroup_failures_total",
+                       "Cgroups that could not be entered into the map of cgroup_id_map, or taken "
+                       "out of it.",
                        MetricType::counter,
                        {},
                        {}};
@@ -356,7 +386,7 @@ void ProgramSet::add_own_families(std::vector<MetricFamily>& families) const {
   families.push_back(std::move(errors));
   families.push_back(std::move(dropped));
   families.push_back(std::move(spans));
-  families.push_back(std::move(cgroups));
+  if (!cgroups.samples.empty()) families.push_back(std::move(cgroups));
 }
 
 void ProgramSet::add_program_families(std::vector<MetricFamily>& families) const {
@@ -448,7 +478,7 @@ Result<> ProgramSet::begin_cgroups(const CgroupTree* tree, const std::string& ro
     auto made = CgroupIdMap::make(config, bpf_map__fd(map), root);
     if (!made) return tl::unexpected(made.error().context(where));
     loaded->cgroups.emplace(std::move(*made)).begin(*tree);
-    log_cgroup_failure(*loaded);
+    log_cgroups(*loaded);
   }
   return {};
 }
@@ -458,25 +488,24 @@ void ProgramSet::apply(std::span<const CgroupTree::Event> events) {
   const std::lock_guard lock(mutex_);
   for (const auto& loaded : loaded_) {
     if (!loaded->cgroups) continue;
-    const uint64_t before = loaded->cgroups->failures();
     loaded->cgroups->apply(events);
-    if (before == 0) log_cgroup_failure(*loaded);
+    log_cgroups(*loaded);
   }
 }
 
-// Once: the metric counts them.
-void ProgramSet::log_cgroup_failure(const Loaded& loaded) const {
-  if (loaded.cgroups->failures() > 0)
-    options_.log(
-        fmt::format("{}: 'cgroup_id_map' misses {}", loaded.path, loaded.cgroups->last_failure()));
+void ProgramSet::log_cgroups(Loaded& loaded) {
+  const std::string& failure = loaded.cgroups->last_failure();
+  if (failure.empty() || loaded.cgroup_failed) return;
+  loaded.cgroup_failed = true;
+  options_.log(
+      fmt::format("{}: 'cgroup_id_map': {}; further ones are only counted", loaded.path, failure));
 }
 
-void ProgramSet::drain(uint64_t now) {
+void ProgramSet::drain(const ClockOffset& clocks) {
   const std::lock_guard lock(mutex_);
-  const ClockOffset clocks{read_clock(CLOCK_REALTIME), now};
   for (const auto& loaded : loaded_) {
     for (Metric& metric : loaded->metrics)
-      if (metric.events) metric.events->drain(now);
+      if (metric.events) metric.events->drain(clocks.monotonic_ns);
     for (const auto& span : loaded->spans) span->drain(clocks);
   }
 }

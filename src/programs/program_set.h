@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -63,7 +64,7 @@ class ProgramSet {
   Result<> begin_cgroups(const CgroupTree* tree, const std::string& root);
   void apply(std::span<const CgroupTree::Event> events);
   // Takes what came through buffers of events. Call it some times a second.
-  void drain(uint64_t now);
+  void drain(const ClockOffset& clocks);
   // Descriptors to poll for drain().
   std::vector<int> event_fds() const;
   // Looks for libraries that programs wait for. Call it every few seconds.
@@ -78,16 +79,17 @@ class ProgramSet {
   Result<> add_counter(Loaded& loaded, CounterConfig config, const DecoderSources& sources);
   Result<> add_histogram(Loaded& loaded, HistogramConfig config, const DecoderSources& sources);
   Result<> add_span(Loaded& loaded, SpanConfig config, const DecoderSources& sources);
-  Result<> compare_names(const Loaded& loaded);
   Result<> read_metric(Metric& metric, uint64_t now, std::vector<MetricFamily>& families);
   void add_own_families(std::vector<MetricFamily>& families) const;
   void add_program_families(std::vector<MetricFamily>& families) const;
-  void log_cgroup_failure(const Loaded& loaded) const;
+  void log_cgroups(Loaded& loaded);
   void log_error(Loaded& loaded, const std::string& metric, const Error& error);
+  Result<> claim(const std::vector<std::string>& names, const std::string& whose);
 
   Options options_;
   std::vector<std::string> doubts_;
-  mutable std::mutex mutex_;  // of all below
+  std::map<std::string, std::string> claimed_;  // names of series, without the prefix → whose
+  mutable std::mutex mutex_;                    // of all below
   std::vector<std::unique_ptr<Loaded>> loaded_;
   std::optional<EndedProcesses> ended_;
 

@@ -99,6 +99,10 @@ Result<Series> Series::of_histogram(const HistogramConfig& config, const MapShap
       config.labels.back().job != JobKey::none)
     return fail("the last label must be the bucket's key");
   series.decoder_ = TRY(KeyDecoder::make(config.labels, shape.key_size, sources));
+  const std::vector<std::string>& names = series.decoder_.names();
+  if (std::find(names.begin(), names.end() - 1, kBoundLabel) != names.end() - 1)
+    return fail("a label of a histogram cannot be called 'le'",
+                "that is the label of its buckets' bounds: choose another name");
   series.buckets_ = TRY(buckets_of(config));
   series.sum_key_ = series.buckets_.back().first + 1;
   series.multiplier_ = config.multiplier;
@@ -258,6 +262,11 @@ HistogramSample Series::histogram_sample(const Group& group) const {
     sample.buckets.emplace_back(buckets_[i].second, static_cast<double>(count));
   }
   std::sort(sample.buckets.begin(), sample.buckets.end());  // `fixed` keys come in any order
+  // One of each bound: numbers too large or too small for a double are the same.
+  const auto repeated =
+      std::unique(sample.buckets.rbegin(), sample.buckets.rend(),
+                  [](const auto& a, const auto& b) { return a.first == b.first; });
+  sample.buckets.erase(sample.buckets.begin(), repeated.base());
   sample.count = static_cast<double>(count);
   sample.sum = static_cast<double>(group.counts[buckets_.size()]) * multiplier_;
   return sample;

@@ -79,7 +79,7 @@ class Series {
     std::vector<uint64_t> counts;  // of a counter one; of a histogram its buckets, then the sum
   };
   struct Hash {
-    using is_transparent = void;  // NOLINT(readability-identifier-naming): as the standard has it
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
   template <class V>

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <limits>
+
 #include "src/programs/sources_for_test.h"
 
 namespace jobscope {
@@ -73,6 +76,24 @@ Result<MetricFamily> made(const HistogramConfig& config, const std::vector<Row>&
   static const SourcesForTest sources;
   Series series = TRY(Series::of_histogram(config, {key_size}, sources));
   return read(series, rows);
+}
+
+TEST(HistogramSeries, le_is_no_name_of_a_label) {
+  HistogramConfig config = histogram(BucketType::linear, 0, 2);
+  config.labels = {label("le", 0, 4), label("bucket", 4, 4)};
+  EXPECT_THAT(made(config, {}, 8).error().what, HasSubstr("'le'"));
+  config.labels = {label("le", 0, 4)};  // the last one is not shown
+  EXPECT_TRUE(made(config, {}));
+}
+
+// The bounds of these are all infinite.
+TEST(HistogramSeries, buckets_of_the_same_bound_are_one) {
+  const auto family = made(histogram(BucketType::exp2, 1023, 1030),
+                           {{raw<uint32_t>(1023), {3}}, {raw<uint32_t>(1025), {5}}});
+  ASSERT_TRUE(family);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(family->histograms[0].buckets,
+              ElementsAre(Pair(std::exp2(1023), 3), Pair(kInfinity, 8)));
 }
 
 TEST(CounterSeries, one_for_each_label_set_in_order) {

@@ -11,6 +11,9 @@
 namespace jobscope {
 namespace {
 
+// Records taken in one go. libbpf goes on as long as there are more, which may be for ever.
+constexpr size_t kMostAtOnce = 8192;
+
 template <size_t N>
 Result<> read_id(const std::string& name, std::string_view text, std::array<uint8_t, N>& id) {
   bool good = text.size() == 2 * N;
@@ -90,8 +93,9 @@ Result<std::unique_ptr<SpanSource>> SpanSource::open(int map, const std::string&
   source->ring_.reset(ring_buffer__new(
       map,
       [](void* self, void* data, size_t size) {
-        static_cast<SpanSource*>(self)->take({static_cast<const char*>(data), size});
-        return 0;
+        auto* source = static_cast<SpanSource*>(self);
+        source->take({static_cast<const char*>(data), size});
+        return ++source->drained_ < kMostAtOnce ? 0 : -EAGAIN;
       },
       source.get(), nullptr));
   if (!source->ring_) return log.failure("reading the ring buffer", errno);
@@ -113,6 +117,7 @@ void SpanSource::take(std::string_view record) {
 
 void SpanSource::drain(const ClockOffset& clocks) {
   clocks_ = clocks;
+  drained_ = 0;
   ring_buffer__consume(ring_.get());
 }
 

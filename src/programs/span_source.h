@@ -61,6 +61,7 @@ class SpanSource {
   const KeyDecoder decoder_;
   const Send send_;
   ClockOffset clocks_;
+  size_t drained_ = 0;  // by drain() under way
   uint64_t sent_ = 0, errors_ = 0;
   std::unique_ptr<ring_buffer, FreeRing> ring_;  // its callback knows `this`: last
 };

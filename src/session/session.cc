@@ -63,7 +63,8 @@ Result<std::unique_ptr<Session>> Session::open() {
   if (cpus < 1) return fail_errno("counting the CPUs", -cpus, "is /sys mounted here?");
   impl->knowledge.cpus = static_cast<uint32_t>(cpus);
   impl->members = TRY(Members::open(impl->maps, impl->knowledge.cpus));
-  impl->waits_map = InnerMap(impl->maps.fd("waits_now"), impl->maps.fd("waits"));
+  impl->waits_map =
+      InnerMap(impl->maps.fd("waits_now"), impl->maps.fd("waits"), impl->maps.types("waits"));
   impl->ring.reset(ring_buffer__new(
       impl->maps.fd("events"),
       [](void* self, void* data, size_t size) {

@@ -48,7 +48,7 @@ class Rounds : public IoLatency {
     SharedMaps maps;
     TRY(skeleton_.load(maps));
     rounds_ = InnerMap(bpf_map__fd(skeleton_->maps.latencies_now),
-                       bpf_map__fd(skeleton_->maps.latencies));
+                       bpf_map__fd(skeleton_->maps.latencies), bpf_object__btf_fd(skeleton_->obj));
     ring_ = TRY(TraceRing::open(skeleton_->obj, [this](const void* data, size_t size) {
       if (size < sizeof(new_process)) return;
       new_process process{};

@@ -113,7 +113,7 @@ latency=$!
 block=$!
 "$bin/jobscope" trace process --comm exit_with --json --for 20s >process.jsonl 2>process.err &
 process=$!
-"$bin/jobscope" trace wait --over 100ms --comm sleep_wait --json --count 1 --for 60s >wait.jsonl 2>wait.err &
+"$bin/jobscope" trace wait --over 5ms --comm sleep_wait --json >wait.jsonl 2>wait.err &
 waiting=$!
 "$bin/jobscope" trace tracepoint:syscalls:sys_enter_getppid --comm sleep_wait --json --for 2s >point.jsonl 2>point.err
 echo $? >point.rc
@@ -121,10 +121,10 @@ for pid in $latency $block $process $waiting; do ready $pid; done
 "$bin/read_file" direct /tmp/disk/big 23 >/dev/null
 WORKLOAD_MS=300 "$bin/sleep_wait" >/dev/null
 for _ in {1..7}; do "$bin/exit_with" 3; done
-wait $block $waiting
+wait $block
 sleep 1
-kill -TERM $latency $process
-wait $latency $process
+kill -TERM $latency $process $waiting
+wait $latency $process $waiting
 said "traces"
 
 # The programs that come with jobscope: all that can run together, and known numbers under those that look

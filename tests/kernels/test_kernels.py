@@ -245,14 +245,13 @@ def test_block_io_as_it_happens(home):
     assert {(line["comm"], line["operation"]) for line in lines} == {("read_file", "read")}
     reads, = [h for r in json_lines(home, "latency.jsonl") for h in r["histograms"] if h["operation"] == "read"]
     assert reads["latency_us"]["count"] == 23, home.text("latency.err")
-    assert abs(reads["latency_us"]["sum"] - sum(line["latency_us"] for line in lines)) <= 23
 
 
 def test_processes_and_waits_as_they_happen(home):
     exits = [line for line in json_lines(home, "process.jsonl") if line.get("type") == "exit"]
     assert [line["code"] for line in exits] == [3] * 7, home.text("process.err")
-    wait, = [line for line in json_lines(home, "wait.jsonl") if line["type"] == "wait"]
-    assert wait["reason"] == "sleep", home.text("wait.err")
+    sleeps = [line for line in json_lines(home, "wait.jsonl") if (line["type"], line.get("reason")) == ("wait", "sleep")]
+    assert len(sleeps) >= 7 and all(line["ns"] >= 5 * MS for line in sleeps), home.text("wait.err")
     assert home.text("point.rc").strip() == "0", home.text("point.err")
 
 

@@ -2,6 +2,7 @@
 
 $JOBSCOPE_EXPORTER names another exporter with the same flags (ebpf_exporter) to run in its place.
 """
+import http.client
 import json
 import os
 import re
@@ -12,9 +13,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from harness import JOBSCOPE, PYTHON, end_tree, finish, start, workload
+from harness import JOBSCOPE, PYTHON, end_tree, environment, finish, start, workload
 
 PROGRAMS = JOBSCOPE.parent / "programs"
+OWN = Path(__file__).with_name("programs")
 OTHER = os.environ.get("JOBSCOPE_EXPORTER")
 SERIES = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)",?')
@@ -74,9 +76,10 @@ class Exporter:
         self.address = f"127.0.0.1:{free_port()}"
         self.command = [*([OTHER] if OTHER else [JOBSCOPE, "programs"]), "--config.dir", folder,
                         "--config.names", ",".join(names), "--web.listen-address", self.address]
+        self.env = environment()
 
     def __enter__(self):
-        self.process = start(self.command, stdout=subprocess.DEVNULL)
+        self.process = start(self.command, stdout=subprocess.DEVNULL, env=self.env)
         end = time.monotonic() + 30
         while True:
             try:
@@ -106,6 +109,31 @@ class Exporter:
         series = self.scrape()
         ids = {labels["id"] for labels, value in series.rows("ebpf_program_attached") if not value}
         return {labels["program"] for labels, _ in series.rows("ebpf_program_info") if labels["id"] in ids}
+
+
+class Programs(Exporter):
+    """The programs of tests/runtime/programs, or of another folder, with more options and environment."""
+
+    def __init__(self, *names, folder=OWN, options=(), before=(), env=None):
+        super().__init__(*names, folder=folder)
+        self.command = [*before, *self.command, *options]
+        self.env = environment(**(env or {}))
+
+    def get(self, path, **headers):
+        host, port = self.address.split(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=20)
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+
+    def value(self, name, **labels):
+        """Of a series that is no program's own; None if it is not there."""
+        return self.scrape().values.get((name, tuple(sorted(labels.items()))))
+
+    def end(self, timeout=20):
+        """Asks it to end; what it wrote."""
+        self.process.terminate()
+        return finish(self.process, timeout)[1]
 
 
 class Calls:

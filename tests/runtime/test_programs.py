@@ -2,9 +2,11 @@
 ebpf_exporter's configurations are in tests/conformance, the programs that come along in
 test_programs_shipped.py."""
 import ctypes
+import fcntl
 import gzip
 import http.client
 import os
+import random
 import re
 import shutil
 import signal
@@ -17,10 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import JOBSCOPE, PYTHON, finish, start, wait_until
-from programs import PROGRAMS, Exporter, Series
-
-HERE = Path(__file__).with_name("programs")
+from harness import JOBSCOPE, PYTHON, end_tree, finish, start, wait_until
+from programs import OWN as HERE
+from programs import Programs
 LOAD = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None)
@@ -28,21 +29,6 @@ libc.prctl(15, b"layout_load", 0, 0, 0)
 for number in range(int(sys.argv[1])):
     libc.getpriority(0, number)
 """
-
-
-class Programs(Exporter):
-    """`jobscope programs` with more options; .log() is what it wrote so far."""
-
-    def __init__(self, *names, folder=HERE, options=(), before=()):
-        super().__init__(*names, folder=folder)
-        self.command = [*before, *self.command, *options]
-
-    def get(self, path, **headers):
-        host, port = self.address.split(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=20)
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read()
 
 
 def rejected(*arguments):
@@ -245,17 +231,6 @@ def test_metrics_are_served_as_they_are_asked_for():
         assert exporter.get("/other")[0] == 404
 
 
-def test_a_metric_of_two_configurations_is_one_family():
-    both = ["io-latency", "io-latency-classic"]
-    with Programs(*both, folder=PROGRAMS) as exporter:
-        exporter.scrape()  # Series.parse() fails if a series is there twice
-        text = exporter.get("/metrics")[2].decode()
-        assert text.count("# TYPE ebpf_exporter_io_latency_seconds ") == 1
-        assert "ebpf_exporter_io_latency_seconds_count " in text
-    code, err = rejected("--config.dir", PROGRAMS, "--config.names", ",".join(both), "--config.check", "--config.strict")
-    assert code == 1 and "metric 'io_latency_seconds' of io-latency-classic is in io-latency, too" in err, err
-
-
 def test_without_debug_maps_are_not_shown():
     with Programs("layout") as exporter:
         assert exporter.get("/maps")[0] == 404
@@ -356,3 +331,144 @@ def test_a_map_that_changes_while_it_is_read():
         for each in busy:
             each.kill()
             finish(each)
+
+
+COUNTERS = """
+#include "jobscope.bpf.h"
+struct key { u32 a, bucket; };
+#define COUNTS(name) struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 8); __type(key, struct key); \\
+                              __type(value, u64); } name SEC(".maps");
+COUNTS(x) COUNTS(x_count) COUNTS(x_total) COUNTS(enabled_configs)
+SEC("tracepoint/syscalls/sys_enter_getpriority")
+int on_getpriority(void *ctx) { return 0; }
+char LICENSE[] SEC("license") = "GPL";
+"""
+
+
+def plain(kind, name, label="a"):
+    labels = ", ".join(f"{{name: {each}, size: 4, decoders: [{{name: uint}}]}}" for each in (label, "bucket"))
+    buckets = "bucket_type: linear, bucket_min: 0, bucket_max: 2, " if kind == "histograms" else ""
+    return f"metrics: {{{kind}: [{{name: {name}, help: h, {buckets}labels: [{labels}]}}]}}\n"
+
+
+@pytest.mark.parametrize("first, second, says", [
+    (plain("counters", "x"), plain("counters", "x"), "two metrics ebpf_exporter_x:"),
+    (plain("counters", "x"), plain("gauges", "x"), "two metrics ebpf_exporter_x:"),
+    (plain("counters", "x"), plain("counters", "x_total"), "two metrics ebpf_exporter_x_total:"),
+    (plain("histograms", "x"), plain("counters", "x_count"), "two metrics ebpf_exporter_x_count:"),
+    (plain("counters", "x"), plain("gauges", "enabled_configs"), "two metrics ebpf_exporter_enabled_configs:"),
+    (plain("histograms", "x", label="le"), None, "a label 'le'"),
+    (plain("counters", "x", label="9a"), None, "'9a' is no name of a label"),
+])
+def test_metrics_that_prometheus_would_refuse_are_told_at_the_start(tmp_path, first, second, says):
+    names = []
+    for name, config in ("first", first), ("second", second):
+        if config:
+            (tmp_path / f"{name}.yaml").write_text(config)
+            (tmp_path / f"{name}.bpf.c").write_text(COUNTERS)
+            names.append(name)
+    code, err = rejected("--config.dir", tmp_path, "--config.names", ",".join(names), "--config.check")
+    assert code == 2 and says in err, err
+    assert err.startswith("jobscope: ") and err.count("\n") == 1, err
+
+
+def test_an_object_that_libbpf_fails_on_when_it_loads_is_one_clear_line(tmp_path):
+    """Bits are flipped at random, always the same: none may end jobscope otherwise than in order."""
+    name = "biolatency"
+    whole = (JOBSCOPE.parent / "programs" / f"{name}.bpf.o").read_bytes()
+    shutil.copy(HERE.parents[2] / "programs" / f"{name}.yaml", tmp_path)
+    dice = random.Random(5)  # two of these ended it
+    for _ in range(101):
+        bytes_ = bytearray(whole)
+        for _ in range(dice.choice([1, 4, 16, 64])):
+            bytes_[dice.randrange(len(whole))] ^= 1 << dice.randrange(8)
+        (tmp_path / f"{name}.bpf.o").write_bytes(bytes_)
+        code, err = rejected("--config.dir", tmp_path, "--config.names", name, "--config.check")
+        assert code in (0, 2), (code, err)
+        assert code == 0 or err.startswith("jobscope: "), (code, err)
+
+
+def test_a_compiler_that_hangs_is_ended_with_us(tmp_path):
+    subprocess.run([JOBSCOPE, "programs", "new", "hangs"], cwd=tmp_path, check=True, capture_output=True)
+    source = tmp_path / "hangs.bpf.c"
+    source.write_text('#include "never.h"\n' + source.read_text())
+    os.mkfifo(tmp_path / "never.h")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    def clang():
+        found = subprocess.run(["pgrep", "-f", f"clang.*{source}"], capture_output=True, text=True)
+        return found.stdout.split()
+
+    for ending in signal.SIGTERM, signal.SIGKILL:
+        process = start([JOBSCOPE, "programs", "--config.dir", tmp_path, "--config.names", "hangs", "--config.check"],
+                        env={**os.environ, "TMPDIR": str(scratch)})
+        wait_until(clang, "clang")
+        process.send_signal(ending)
+        _, err = finish(process, 20)
+        wait_until(lambda: not clang(), "clang to end")
+        if ending == signal.SIGTERM:
+            assert process.returncode == 2 and "was broken off" in err and err.count("\n") == 1, err
+            assert not list(scratch.iterdir())
+
+
+SPANS = """
+#include "jobscope.bpf.h"
+struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 1 << 22); } spans SEC(".maps");
+SEC("tracepoint/syscalls/sys_enter_getpriority")
+int on_getpriority(struct { u64 head; long number; u64 which, who; } *ctx) {
+  if (ctx->who < 1000000) return 0;
+  for (int i = 0; i < 64; ++i) {
+    u64 *span = bpf_ringbuf_reserve(&spans, sizeof(*span), 0);
+    if (!span) return 0;
+    *span = ctx->who;
+    bpf_ringbuf_submit(span, 0);
+  }
+  return 0;
+}
+char LICENSE[] SEC("license") = "GPL";
+"""
+
+
+def test_a_flood_of_spans_holds_nothing_up(tmp_path, monkeypatch):
+    """They come faster than they are read, to a collector that is not there."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    (tmp_path / "flood.bpf.c").write_text(SPANS)
+    (tmp_path / "flood.yaml").write_text(
+        "tracing: {spans: [{ringbuf: spans, name: s, labels: [{name: n, size: 8, decoders: [{name: uint}]}]}]}\n")
+    with Programs("flood", folder=tmp_path) as exporter:
+        flood = start([PYTHON, "-c", "import ctypes\nlibc = ctypes.CDLL(None)\n"
+                       "while True: libc.getpriority(0, 1000000)"])
+        try:
+            def spans():
+                return {name: value for (name, _), value in exporter.scrape().values.items()
+                        if name == "jobscope_programs_spans_total"}["jobscope_programs_spans_total"]
+            wait_until(lambda: spans() > 100_000, "spans")
+            before = spans()
+            wait_until(lambda: spans() > before, "more spans")
+            exporter.process.send_signal(signal.SIGTERM)
+            assert exporter.process.wait(15) == 0
+        finally:
+            flood.kill()
+            finish(flood)
+
+
+def test_a_log_that_nobody_reads_holds_nothing_up():
+    ours, theirs = os.pipe()
+    fcntl.fcntl(theirs, 1031, 4096)  # F_SETPIPE_SZ
+    os.write(theirs, b"x" * 4096)  # it is full
+    exporter = Programs("layout")
+    process = start(exporter.command, stdout=subprocess.DEVNULL, stderr=theirs)
+    try:
+        def served():
+            try:
+                return exporter.get("/metrics")[0] == 200
+            except OSError:
+                return False
+        wait_until(served, "the server")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+    finally:
+        end_tree(process)
+        os.close(ours)
+        os.close(theirs)

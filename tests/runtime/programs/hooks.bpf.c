@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // One program at each kind of hook that `jobscope programs` attaches by itself.
-// clang-format off: the others need its types
 #include "vmlinux.h"
-// clang-format on
+
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/usdt.bpf.h>

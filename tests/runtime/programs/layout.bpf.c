@@ -54,11 +54,15 @@ static void add(void *map, const void *key) {
 
 // getpriority(which, who): `who` is the number that is counted.
 SEC("tracepoint/syscalls/sys_enter_getpriority")
-int on_getpriority(struct trace_event_raw_sys_enter *ctx) {
+int on_getpriority(struct {
+  u64 head;
+  long number;
+  u64 which, who;
+} * ctx) {
   struct mixed key = {};
   bpf_get_current_comm(key.comm, sizeof(key.comm));
   if (bpf_strncmp(key.comm, 11, "layout_load") != 0) return 0;
-  u64 number = ctx->args[1];
+  u64 number = ctx->who;
   key.small = 7;
   key.negative = -23;
   key.parity = number & 1 ? ODD : EVEN;
