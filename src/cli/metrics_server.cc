@@ -75,9 +75,9 @@ Result<MetricsServer> MetricsServer::listen(const ServeOptions& options, Familie
   server_options.addresses = options.addresses;
   server_options.passed =
       passed_sockets(std::getenv("LISTEN_PID"), std::getenv("LISTEN_FDS"), ::getpid());
-  server_options.log = log;
   if (!options.web_config.empty())
     server_options.web = TRY(WebConfig::load(options.web_config, log));
+  server_options.log = std::move(log);
   MetricsServer made(TRY(HttpServer::listen(std::move(server_options))));
   HttpServer* server = made.server_.get();
   server->route(options.metrics_path,

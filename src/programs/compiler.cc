@@ -142,6 +142,7 @@ bool is_told_to_end() {
 
 Result<Ended> run(const std::vector<std::string>& command, std::chrono::seconds most_time) {
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   int ends[2];

@@ -64,7 +64,9 @@ void MappedFiles::look_at(const std::string& pid, std::vector<Found>& found) {
     if (slash == std::string::npos || line.ends_with(" (deleted)")) continue;
     std::string path = line.substr(slash);
     if (path == before) continue;  // the next part of the same file
-    consider(root + "/root" + path, std::string(last_part(path)), found);
+    std::string seen_from_there = root;
+    seen_from_there.append("/root").append(path);
+    consider(seen_from_there, std::string(last_part(path)), found);
     before = std::move(path);
   }
 }
