@@ -59,8 +59,8 @@ inline std::vector<DecodedResource> decode_traces(const std::string& bytes) {
     DecodedResource& r = resources.emplace_back();
     protozero::pbf_reader one = request.get_message();
     while (one.next()) {
+      const bool resource = one.tag() == 1;  // a debug build forgets it once the value is taken
       protozero::pbf_reader part = one.get_message();
-      const bool resource = one.tag() == 1;
       while (part.next()) {
         if (resource && part.tag() == 1) {
           decode_attribute(part.get_message(), r.attributes);
@@ -69,8 +69,9 @@ inline std::vector<DecodedResource> decode_traces(const std::string& bytes) {
         } else {
           protozero::pbf_reader scope = part.get_message();
           while (scope.next()) {
+            const bool name = scope.tag() == 1;
             const std::string text = scope.get_string();
-            if (scope.tag() == 1) r.scope = text;
+            if (name) r.scope = text;
           }
         }
       }
