@@ -51,7 +51,7 @@ int on_complete(struct bpf_raw_tracepoint_args *ctx) {
   u64 id = (u64)rq, ns;
   if (!is_whole_end(rq, bytes) || !end_time(&starts, &id, &ns)) return 0;
   struct latency_key key = {.device = device_of(rq), .operation = operation_of(rq)};
-  increment_exp2(&bio_latency_seconds, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(&bio_latency_seconds, key, microseconds(ns), MAX_BUCKET);
   return 0;
 }
 

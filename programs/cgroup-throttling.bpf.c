@@ -81,7 +81,7 @@ int BPF_KPROBE(on_unthrottle, struct cfs_rq___throttled *cfs_rq) {
   if (!since || now < since) return 0;
   struct task_group___counts *group = (void *)BPF_CORE_READ(cfs_rq, tg);
   struct throttle_key key = {.cgroup = BPF_CORE_READ(group, css.cgroup, kn, id)};
-  increment_exp2(&cgroup_cpu_throttle_seconds, key, (now - since) / 1000, MAX_BUCKET);
+  increment_exp2(&cgroup_cpu_throttle_seconds, key, microseconds(now - since), MAX_BUCKET);
   return 0;
 }
 

@@ -69,7 +69,7 @@ static __always_inline int wait_ends(u32 wait) {
   u64 thread = bpf_get_current_pid_tgid(), ns;
   if (!end_time(&starts, &thread, &ns)) return 0;
   struct wait_key key = {.tgid = thread >> 32, .wait = wait};
-  increment_exp2(&cuda_wait_seconds, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(&cuda_wait_seconds, key, microseconds(ns), MAX_BUCKET);
   return 0;
 }
 

@@ -60,7 +60,7 @@ int on_exit(struct trace_event_raw_sys_exit *ctx) {
   u64 thread = bpf_get_current_pid_tgid(), ns;
   if (!end_time(&starts, &thread, &ns)) return 0;
   struct wait_key key = {.cgroup = current_cgroup(), .end = end_of(ctx->ret)};
-  increment_exp2(&futex_wait_seconds, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(&futex_wait_seconds, key, microseconds(ns), MAX_BUCKET);
   return 0;
 }
 

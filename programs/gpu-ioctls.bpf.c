@@ -87,7 +87,7 @@ int on_exit(struct trace_event_raw_sys_exit *ctx) {
   struct time_key key = {.cgroup = call->cgroup};
   __builtin_memcpy(key.device, call->device, sizeof(key.device));
   bpf_map_delete_elem(&calls, &thread);
-  increment_exp2(&gpu_ioctl_seconds, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(&gpu_ioctl_seconds, key, microseconds(ns), MAX_BUCKET);
   return 0;
 }
 

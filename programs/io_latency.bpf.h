@@ -20,7 +20,7 @@ int on_complete(struct bpf_raw_tracepoint_args *ctx) {
     increment_only(&io_latency_untimed_total, 1);
     return 0;
   }
-  count_latency(rq, now > start ? (now - start) / 1000 : 0);
+  count_latency(rq, now > start ? microseconds(now - start) : 0);
   return 0;
 }
 

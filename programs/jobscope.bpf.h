@@ -51,6 +51,9 @@ static __always_inline void count_lost(void) {
 #endif
 }
 
+/* Rounded to the nearest, so that a sum of many is not too small. */
+static __always_inline u64 microseconds(u64 ns) { return (ns + 500) / 1000; }
+
 static const u64 none_yet = 0;
 
 /* The value of a key, made if it is new; NULL, and counted as lost, if the map is full. */

@@ -38,7 +38,7 @@ static __always_inline int ends(void *map, u64 what) {
   u64 ns;
   if (!end_time(&starts, &start, &ns)) return 0;
   struct run_key key = {.tgid = current_tgid()};
-  increment_exp2(map, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(map, key, microseconds(ns), MAX_BUCKET);
   return 0;
 }
 

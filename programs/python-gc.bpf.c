@@ -48,7 +48,7 @@ static __always_inline int ends(long collected) {
   u64 ns = bpf_ktime_get_ns() - b->start;
   struct gc_key key = {.tgid = thread >> 32, .generation = b->generation};
   bpf_map_delete_elem(&begun, &thread);
-  increment_exp2(&python_gc_seconds, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(&python_gc_seconds, key, microseconds(ns), MAX_BUCKET);
   struct tgid_key process = {.tgid = thread >> 32};
   if (collected > 0) increment(&python_gc_collected_total, &process, collected);
   return 0;

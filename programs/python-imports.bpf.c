@@ -76,7 +76,7 @@ static __always_inline int ends(const char *name, int found) {
   u64 ns = bpf_ktime_get_ns() - n->start;
   bpf_map_delete_elem(&nestings, &thread);
   struct time_key time = {.tgid = thread >> 32};
-  increment_exp2(&python_import_seconds, time, ns / 1000, MAX_BUCKET);
+  increment_exp2(&python_import_seconds, time, microseconds(ns), MAX_BUCKET);
   return 0;
 }
 

@@ -47,7 +47,7 @@ int BPF_KRETPROBE(after_execute) {
   u64 ns;
   if (!end_time(&starts, &call, &ns)) return 0;
   struct backward_key key = {.tgid = call.thread >> 32};
-  increment_exp2(&pytorch_backward_seconds, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(&pytorch_backward_seconds, key, microseconds(ns), MAX_BUCKET);
   return 0;
 }
 

@@ -15,7 +15,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
   u64 now = next->se.cfs_rq->rq->clock; /* the clock that last_queued is in */
   u64 ns = now > queued ? now - queued : 0;
   struct bucket_key key = {};
-  increment_exp2(&run_queue_latency_seconds, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(&run_queue_latency_seconds, key, microseconds(ns), MAX_BUCKET);
   return 0;
 }
 

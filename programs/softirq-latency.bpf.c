@@ -28,7 +28,7 @@ COUNTER_MAP(softirq_service_seconds, BPF_MAP_TYPE_PERCPU_HASH, struct kind_key, 
 
 static __always_inline void count(void *map, u32 kind, u64 ns) {
   struct kind_key key = {.kind = kind};
-  increment_exp2(map, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(map, key, microseconds(ns), MAX_BUCKET);
 }
 
 SEC("tp_btf/softirq_raise")

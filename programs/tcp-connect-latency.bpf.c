@@ -42,7 +42,7 @@ int on_state(struct bpf_raw_tracepoint_args *ctx) {
     return 0;
   }
   struct connect_key key = {.cgroup = cgroup, .family = family};
-  increment_exp2(&tcp_connect_latency_seconds, key, ns / 1000, MAX_BUCKET);
+  increment_exp2(&tcp_connect_latency_seconds, key, microseconds(ns), MAX_BUCKET);
   return 0;
 }
 

@@ -323,6 +323,7 @@ Result<int> run_programs(const ProgramsOptions& options, const Invocation& invoc
     server = TRY(MetricsServer::listen(
         options.serve,
         [&] {
+          if (births) births->drain();  // first: whose the rows are of processes that came and went
           std::vector<MetricFamily> families = programs->read(monotonic_now());
           add_families(exporter.get(), births.get(), machine.cgroups(), families);
           return families;

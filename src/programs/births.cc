@@ -1,5 +1,7 @@
 #include "src/programs/births.h"
 
+#include <mutex>
+
 #include "births.skel.h"
 #include "bpf/birth.h"
 #include "src/bpf/log.h"
@@ -35,6 +37,7 @@ class KernelBirths : public Births {
 
   int fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
   void drain() override {
+    const std::lock_guard lock(mutex_);
     drained_ = 0;
     ring_buffer__consume(ring_.get());
   }
@@ -45,6 +48,7 @@ class KernelBirths : public Births {
     void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
   };
   Tell tell_;
+  std::mutex mutex_;
   size_t drained_ = 0;
   Skeleton<births_bpf> skeleton_;
   std::unique_ptr<ring_buffer, FreeRing> ring_;

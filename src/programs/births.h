@@ -9,7 +9,7 @@
 
 namespace jobscope {
 
-// Not for use from several threads at once.
+// drain() and lost() may be called from any thread.
 class Births {
  public:
   using Tell = std::function<void(uint32_t parent, uint32_t child)>;

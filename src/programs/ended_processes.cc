@@ -13,7 +13,7 @@ void EndedProcesses::begin(uint64_t now) {
   now_ = now;
 }
 
-bool EndedProcesses::is_long_gone(uint32_t pid) {
+const EndedProcesses::Known& EndedProcesses::look(uint32_t pid) {
   Known& known = known_[pid];
   if (known.reading != reading_) {
     known.reading = reading_;
@@ -22,7 +22,14 @@ bool EndedProcesses::is_long_gone(uint32_t pid) {
     else if (known.gone_since == 0)
       known.gone_since = now_;
   }
-  return known.gone_since != 0 && now_ - known.gone_since >= kKept;
+  return known;
+}
+
+bool EndedProcesses::is_gone(uint32_t pid) { return look(pid).gone_since != 0; }
+
+bool EndedProcesses::is_long_gone(uint32_t pid) {
+  const uint64_t since = look(pid).gone_since;
+  return since != 0 && now_ - since >= kKept;
 }
 
 }  // namespace jobscope

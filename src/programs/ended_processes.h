@@ -16,6 +16,7 @@ class EndedProcesses {
 
   // A reading begins. `now`: CLOCK_MONOTONIC, ns.
   void begin(uint64_t now);
+  bool is_gone(uint32_t pid);
   // True if it has been gone for five minutes of readings: whoever scrapes has its last values.
   bool is_long_gone(uint32_t pid);
 
@@ -24,6 +25,8 @@ class EndedProcesses {
     uint64_t gone_since = 0;  // ns; 0: it is there
     uint64_t reading = 0;
   };
+  const Known& look(uint32_t pid);
+
   std::function<bool(uint32_t)> is_there_;
   uint64_t now_ = 0, reading_ = 0;
   std::unordered_map<uint32_t, Known> known_;

@@ -19,6 +19,7 @@ TEST(EndedProcesses, are_told_some_minutes_after_their_end) {
   EXPECT_FALSE(at(1000, 23));
   there.erase(23);
   EXPECT_FALSE(at(2000, 23));  // seen for the first time
+  EXPECT_TRUE(ended.is_gone(23));
   EXPECT_FALSE(at(2299, 23));
   EXPECT_TRUE(at(2300, 23));
   there.insert(23);  // the number is used again

@@ -314,7 +314,9 @@ Result<> ProgramSet::read_metric(Metric& metric, uint64_t now,
   Result<> done = metric.rows->for_each(
       [&](std::string_view key, std::span<const uint64_t> values) -> Result<> {
         const auto process = retires ? series.process_of(key) : std::nullopt;
-        if (!process || !ended_->is_long_gone(*process)) return series.add(key, values);
+        const bool goes = process && (series.keeps_sums() ? ended_->is_gone(*process)
+                                                          : ended_->is_long_gone(*process));
+        if (!goes) return series.add(key, values);
         TRY(series.retire(key, values));
         retired.emplace_back(key);
         return {};

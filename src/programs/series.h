@@ -58,6 +58,8 @@ class Series {
   Result<> add(std::string_view key, std::span<const uint64_t> values);
   // The process that a row is of, by its label with `job`; empty if there is no such label.
   std::optional<uint32_t> process_of(std::string_view key) const;
+  // Whether the job keeps what a process did when its rows go: the process itself is no label.
+  bool keeps_sums() const { return process_ && process_->decoders.empty() && !by_cpu_; }
   // The row is to be taken out of the map: as add(), and its job keeps the value for readings to
   // come if the process itself is no label.
   Result<> retire(std::string_view key, std::span<const uint64_t> values);
