@@ -59,7 +59,7 @@ echo $? >check.rc
 said "check"
 
 mkdir -p /tmp/disk
-mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 /dev/vda && mount -o noatime /dev/vda /tmp/disk || exit 1
+mkfs.ext4 -q -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 /dev/vda && mount -o noatime /dev/vda /tmp/disk || exit 1
 dd if=/dev/urandom of=/tmp/disk/big bs=1M count=16 status=none
 sync
 echo 3 >/proc/sys/vm/drop_caches

@@ -77,7 +77,7 @@ class LoopDisk:
                             why="no loop device").strip()
         try:
             # Nothing is left for a kernel thread to write later.
-            call("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", self.device)
+            call("mkfs.ext4", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0", self.device)
             call("mount", "-t", "ext4", "-o", "noatime", self.device, self.directory)
         except OSError:
             self.__exit__()
