@@ -35,7 +35,8 @@ def test_reads_agree_with_diskstats(run, loop_disk):
     assert least - 1 <= kernel["read_ms"] <= most + 4001 / 1000 + 1, (latency, kernel)
     for histogram in ("latency_us", "queue_us", "device_us"):
         without_times = result.report["self"]["lost"].get("block requests", 0)
-        assert sum(count for _, _, count in bounds(reads[histogram])) == 4001 - without_times, reads
+        # What was lost may have been of other disks, too.
+        assert 4001 - without_times <= sum(count for _, _, count in bounds(reads[histogram])) <= 4001, reads
 
 
 def test_time_in_queue_and_in_device_make_the_latency(run, loop_disk):
