@@ -143,7 +143,9 @@ def test_23_reads(home):
 def test_waits_of_different_names(home):
     own, = home.lines("many_waits")
     named = [w for w in home.report["waits"] if w["pid"] == own["pid"] and w["reason"] == "futex"]
-    assert 0.9 * 211 <= sum(w["waits"] for w in named) <= 211, named
+    # In a slow guest the 20 us may be over before the thread sleeps: then it does not wait at all.
+    slept = min(own["voluntary"], 211)
+    assert slept > 23 and 0.9 * slept <= sum(w["waits"] for w in named) <= 211, (own, named)
 
 
 def test_every_child(home):
