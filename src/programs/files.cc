@@ -28,8 +28,8 @@ constexpr std::string_view kNewProgram = R"(// @NAME@: counts the files that eac
 // Start it with:  jobscope programs --config.dir . --config.names @NAME@
 // and see it with: curl -s localhost:9435/metrics | grep @IDENT@
 //
-// jobscope compiles this file itself where clang is installed. By hand:
-//   clang -g -O2 -target bpf -c @NAME@.bpf.c -o @NAME@.bpf.o
+// jobscope compiles this file itself where clang is installed. By hand, in one line:
+//   bpftool btf dump file /sys/kernel/btf/vmlinux format c >vmlinux.h; clang -g -O2 -target bpf -c @NAME@.bpf.c -o @NAME@.bpf.o
 #include "vmlinux.h"  // the running kernel's types: jobscope writes it
 #include <bpf/bpf_helpers.h>
 
@@ -122,8 +122,10 @@ Result<ProgramFiles> read_program_files(const std::string& folder, const std::st
   ProgramFiles files;
   const std::string base = folder + "/" + name;
   files.path = base + ".yaml";
-  files.config =
-      TRY(parse_program_config(name, TRY(read_whole(files.path, kMostYaml)), files.path));
+  auto yaml = read_whole(files.path, kMostYaml);
+  if (!yaml && yaml.error().code == ENOENT)
+    yaml.error().hint = "'jobscope programs list' shows those that come along";
+  files.config = TRY(parse_program_config(name, TRY(std::move(yaml)), files.path));
   const std::string object = base + ".bpf.o", source = base + ".bpf.c";
   std::error_code ignored;
   if (!fs::exists(object, ignored) && fs::exists(source, ignored))

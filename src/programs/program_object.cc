@@ -250,8 +250,10 @@ Result<> ProgramObject::attach(bpf_program* program) {
   if (const BinarySection target = binary_section(section); !target.binary.empty()) {
     if (target.binary.find('/') != std::string::npos) return attach_binary(program, target.binary);
     libraries_.want(target.binary);
-    why_[name] =
-        fmt::format("no process has {} mapped, and no folder of libraries has it", target.binary);
+    why_[name] = fmt::format(
+        "no process has {} mapped yet, and no folder of libraries has it; it is looked "
+        "for again every few seconds",
+        target.binary);
     return {};
   }
   BpfLog log;
