@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -13,6 +14,10 @@ namespace {
 constexpr std::streamsize kMostBytes = 1 << 20;
 
 Result<std::string> read_file(const std::string& path) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  if (type == std::filesystem::file_type::fifo)  // to open one would wait for a writer
+    return fail("cannot read " + path + ": it is no regular file");
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail_errno("cannot read " + path);
   std::string text(static_cast<size_t>(kMostBytes) + 1, '\0');
