@@ -1,6 +1,11 @@
-// Parts of lists, as HTTP's headers and environment variables hold them.
+// Small work on text: parts of lists as HTTP's headers and environment variables hold them, and
+// names that somebody misspelt.
 #pragma once
 
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace jobscope {
@@ -19,5 +24,13 @@ inline std::string_view take_until(std::string_view& text, char separator) {
   text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   return trimmed(taken);
 }
+
+// With "%41" as "A" (RFC 3986, 2.1). Empty if a '%' is followed by something else.
+std::optional<std::string> percent_decoded(std::string_view text);
+
+// Characters to insert, leave out or exchange to make one word of the other; given up, with a
+// larger number than `most`, where their lengths alone are further apart.
+size_t edits_between(std::string_view a, std::string_view b,
+                     size_t most = std::numeric_limits<size_t>::max() / 2);
 
 }  // namespace jobscope

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "src/base/text.h"
 #include "src/cli/command.h"
 #include "src/cli/launch.h"
 
@@ -22,29 +23,13 @@ constexpr const char* kFooter =
     "Start with:  jobscope run -- python train.py\n"
     "Each command has its own help:  jobscope run --help";
 
-// Edits to make one word of the other.
-size_t distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 Error unknown_command(const std::string& name) {
-  const auto nearest = *std::min_element(kCommands.begin(), kCommands.end(),
-                                         [&](const Command* a, const Command* b) {
-                                           return distance(name, a->name) < distance(name, b->name);
-                                         });
+  const auto nearest = *std::min_element(
+      kCommands.begin(), kCommands.end(), [&](const Command* a, const Command* b) {
+        return edits_between(name, a->name) < edits_between(name, b->name);
+      });
   std::string hint = "'jobscope --help' lists the commands";
-  if (distance(name, nearest->name) <= 2)
+  if (edits_between(name, nearest->name) <= 2)
     hint = fmt::format("did you mean 'jobscope {}'?", nearest->name);
   return {fmt::format("there is no command '{}'", name), hint, 0};
 }

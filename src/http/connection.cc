@@ -1,4 +1,5 @@
 #include "src/http/connection.h"
+#include "src/base/text.h"
 
 #include <fmt/format.h>
 
@@ -25,30 +26,14 @@ constexpr std::string_view kNeedsTls =
     "close\r\n\r\nThis server speaks HTTPS: write https:// in the address.\n";
 
 // RFC 9110, 5.6.2: what names of methods are made of.
+// Empty also if it has a NUL in it.
+std::optional<std::string> decoded_path(std::string_view text) {
+  return text.find("%00") == std::string_view::npos ? percent_decoded(text) : std::nullopt;
+}
+
 bool is_token(char c) {
   return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    c = static_cast<char>(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-  };
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = digit(text[i + 1]), low = digit(text[i + 2]);
-    if (high < 0 || low < 0 || (high == 0 && low == 0)) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
 }
 
 }  // namespace
@@ -229,7 +214,7 @@ bool Connection::read_target() {
   target = target.substr(0, target.find('#'));
   const size_t question = target.find('?');
   if (question != std::string_view::npos) request_.query = std::string(target.substr(question + 1));
-  auto path = percent_decoded(target.substr(0, question));
+  auto path = decoded_path(target.substr(0, question));
   if (!path) return false;
   request_.path = path->empty() ? "/" : std::move(*path);
   return request_.path.front() == '/' || request_.path == "*";

@@ -14,23 +14,6 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    uint8_t byte = 0;
-    if (i + 2 >= text.size()) return std::nullopt;
-    const auto [end, error] = std::from_chars(&text[i + 1], &text[i + 1] + 2, byte, 16);
-    if (error != std::errc() || end != &text[i + 1] + 2) return std::nullopt;
-    out += static_cast<char>(byte);
-    i += 2;
-  }
-  return out;
-}
-
 // "a=b,c=d%20e": keys and values of W3C baggage, without properties. Empty if it is none.
 std::optional<Pairs> read_pairs(std::string_view text) {
   Pairs pairs;

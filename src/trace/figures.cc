@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "src/base/text.h"
 #include "src/trace/tracer_of.h"
 
 namespace jobscope {
@@ -14,23 +15,6 @@ namespace {
 std::string three_figures(double value) {
   if (value >= 99.95) return fmt::format("{:.0f}", value);
   return value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
-}
-
-// Edits to make one of the other; given up beyond `most`.
-size_t edits(const std::string& a, const std::string& b, size_t most) {
-  if (a.size() > b.size() + most || b.size() > a.size() + most) return most + 1;
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace
@@ -64,7 +48,7 @@ std::vector<std::string> nearest_names(const std::string& wanted,
   const size_t allowed = std::max<size_t>(2, wanted.size() / 4);
   std::vector<std::pair<size_t, std::string>> ranked;
   for (const std::string& name : names) {
-    size_t rank = edits(wanted, name, allowed);
+    size_t rank = edits_between(wanted, name, allowed);
     if (rank > allowed) {
       const size_t at = wanted.size() < 3 ? std::string::npos : name.find(wanted);
       if (at == std::string::npos) continue;

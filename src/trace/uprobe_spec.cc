@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "src/base/text.h"
 #include "src/trace/figures.h"
 
 namespace jobscope {
@@ -39,12 +40,6 @@ constexpr size_t kRegisters = 6;
 constexpr uint16_t kFirstOnStack = 8;  // above the return address
 #endif
 
-std::string trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
-}
-
 bool is_name(const std::string& text) {
   return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
          std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
@@ -52,8 +47,9 @@ bool is_name(const std::string& text) {
 
 Result<UprobeArgument> parse_argument(const std::string& text) {
   const size_t colon = text.find(':');
-  const std::string name = trimmed(text.substr(0, colon));
-  const std::string type = colon == std::string::npos ? "" : trimmed(text.substr(colon + 1));
+  const std::string name(trimmed(std::string_view(text).substr(0, colon)));
+  const std::string type(
+      colon == std::string::npos ? "" : trimmed(std::string_view(text).substr(colon + 1)));
   if (!is_name(name) || type.empty()) return fail("'" + text + "' is no argument", kForm);
   for (const auto& [known, value] : kTypes)
     if (type == known) return UprobeArgument{name, value};
@@ -128,7 +124,7 @@ Result<UprobeSpec> parse_uprobe(const std::string& text) {
     return fail("'" + text + "' names no function", kForm);
   std::stringstream list(arguments);
   for (std::string one; std::getline(list, one, ',');) {
-    const UprobeArgument argument = TRY(parse_argument(trimmed(one)));
+    const UprobeArgument argument = TRY(parse_argument(std::string(trimmed(one))));
     if (std::ranges::find(spec.arguments, argument.name, &UprobeArgument::name) !=
         spec.arguments.end())
       return fail("there are two arguments '" + argument.name + "'");
